@@ -1,0 +1,88 @@
+"""Files that survive a crash: private modes, whole-file swaps, appends that are on disk when they return.
+
+Invariant: a reader of a swapped file sees the old bytes or the new ones, never a part.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from pathlib import Path
+
+from tasks.errors import WriteFailed
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+
+
+def make_folder(path: Path) -> Path:
+    """Create `path` and its parents for the owner alone; return it."""
+    try:
+        path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteFailed(path, error.strerror or str(error)) from error
+    return path
+
+
+def sync(descriptor: int) -> None:
+    """Put a descriptor's bytes on the disk; macOS needs F_FULLFSYNC for that."""
+    full = getattr(fcntl, "F_FULLFSYNC", None)
+    if full is not None:
+        fcntl.fcntl(descriptor, full)
+    else:
+        os.fdatasync(descriptor)
+
+
+def sync_folder(path: Path) -> None:
+    """Put a folder's entries on the disk, so that a rename in it survives a crash."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def swap_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
+    """Replace `path` by `data` in one step, durably.
+
+    Raises:
+        WriteFailed: when the disk refuses; the file that was there is untouched and no part is left.
+    """
+    make_folder(path.parent)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            _write_all(descriptor, data)
+            sync(descriptor)
+        finally:
+            os.close(descriptor)
+        part.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise WriteFailed(path, error.strerror or str(error)) from error
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Append one line with a single write and put it on the disk before returning.
+
+    Raises:
+        WriteFailed: when the disk refuses.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, FILE_MODE)
+        try:
+            _write_all(descriptor, line)
+            sync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise WriteFailed(path, error.strerror or str(error)) from error
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]

@@ -1,0 +1,175 @@
+"""Every error of ours, one tree, one sentence each. Edges map them to exit codes and HTTP statuses.
+
+EverestError
+├── UsageError            2   the request cannot be carried out as put
+│   ├── ScopeMissing
+│   ├── UnknownProject
+│   ├── UnknownUnit
+│   ├── AmbiguousName
+│   ├── NoTranscripts
+│   └── SettingInvalid
+├── Refused               3   the gateway or a person's earlier decision says no
+├── StoreError            4   the store cannot be used as it is
+│   ├── StoreLocked
+│   ├── StoreBehind
+│   ├── StoreCorrupt
+│   ├── StoreNewer
+│   ├── LedgerBroken
+│   ├── KeyMissing
+│   └── UnsupportedFilesystem
+└── WriteFailed           5   the disk refused a write; what was there before is untouched
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+
+class EverestError(Exception):
+    """Something went wrong that a person can act on."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(EverestError):
+    """The request cannot be carried out as it was put."""
+
+    exit_code = 2
+
+
+class ScopeMissing(UsageError):
+    """A scope key is blank or not allowed; reading or writing without a full scope is refused."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"no usable {key} in the scope; every read and write names all four keys")
+
+
+class UnknownProject(UsageError):
+    """No project of that name, id or path is known."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        listed = ", ".join(known) if known else "none yet: run `everest night` first"
+        super().__init__(f"no project {name!r}; known projects: {listed}. Name one with --project")
+
+
+class AmbiguousName(UsageError):
+    """A name or an id prefix fits more than one thing."""
+
+    def __init__(self, name: str, candidates: list[str]) -> None:
+        super().__init__(f"{name!r} fits more than one: {', '.join(candidates)}; give a longer one")
+
+
+class UnknownUnit(UsageError):
+    """No lesson, episode or note has that id."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__(
+            f"nothing has the id {unit!r}; `everest lessons` and `everest recall` print ids"
+        )
+
+
+class NoTranscripts(UsageError):
+    """The folder named for transcripts cannot be read or is not there."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"cannot read transcripts in {path}: {why}; name a readable folder with --transcripts"
+        )
+
+
+class SettingInvalid(UsageError):
+    """A setting has a value that cannot be used."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"{name}: {why}")
+
+
+class Refused(EverestError):
+    """The write was refused and nothing was stored; the reason never repeats the refused text."""
+
+    exit_code = 3
+
+    def __init__(self, reason: str, way_out: str = "") -> None:
+        self.reason = reason
+        super().__init__(f"refused: {reason}" + (f"; {way_out}" if way_out else ""))
+
+
+class StoreError(EverestError):
+    """The store cannot be used as it is."""
+
+    exit_code = 4
+
+
+class StoreLocked(StoreError):
+    """Another run is writing; it is named."""
+
+    def __init__(self, path: Path, holder: str) -> None:
+        super().__init__(
+            f"the store is being written by {holder} ({path}); wait for it or stop it, then run this again"
+        )
+
+
+class StoreBehind(StoreError):
+    """The ledger holds a record that the store could not commit; opening the store again applies it."""
+
+    def __init__(self, tx: int, why: str) -> None:
+        super().__init__(
+            f"record {tx} is durable in the ledger but the store did not commit it ({why}); run the command again"
+        )
+
+
+class StoreCorrupt(StoreError):
+    """The store's file cannot be read; it is kept aside and the ledger can rebuild it."""
+
+    def __init__(self, path: Path, kept: Path, why: str) -> None:
+        super().__init__(
+            f"{path} cannot be read ({why}); it was kept as {kept}. Run `everest rebuild` to make it again from the ledger"
+        )
+
+
+class StoreNewer(StoreError):
+    """The store was written by a newer Everest."""
+
+    def __init__(self, path: Path, found: int, known: int) -> None:
+        super().__init__(
+            f"{path} has schema {found}, this Everest knows {known}; upgrade Everest, nothing was changed"
+        )
+
+
+class LedgerBroken(StoreError):
+    """A ledger record that is not the last one is damaged; writing stops until a person looks."""
+
+    def __init__(self, path: Path, line: int, why: str) -> None:
+        super().__init__(
+            f"{path}, record {line}: {why}; writes are stopped. Restore this file from a backup"
+        )
+
+
+class KeyMissing(StoreError):
+    """The key behind digests is gone although a ledger made with it exists; a new one would readmit refused values."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is missing but the ledger was written with it; restore it from a backup"
+        )
+
+
+class UnsupportedFilesystem(StoreError):
+    """File locks and durable renames cannot be relied on here."""
+
+    def __init__(self, path: Path, kind: str) -> None:
+        super().__init__(
+            f"{path} is on {kind}, where locks and durable writes cannot be relied on; set EVEREST_HOME to a local folder"
+        )
+
+
+class WriteFailed(EverestError):
+    """The disk refused a write; the file that was there before is untouched."""
+
+    exit_code = 5
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"cannot write {path}: {why}; free space or fix its permissions, then run this again"
+        )

@@ -1,0 +1,103 @@
+"""Every setting, in one place, read once in a composition root and passed down.
+
+Each has the prefix EVEREST_ in the environment. Reading settings creates nothing on disk.
+"""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from tasks.domain.scope import Scope
+from tasks.errors import SettingInvalid
+
+
+class Settings(BaseSettings):
+    """What a person can set; `everest paths` prints the places.
+
+    Raises:
+        SettingInvalid: from `load` when a value cannot be used.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="EVEREST_", frozen=True, extra="ignore")
+
+    home: Annotated[Path, NoDecode] = Field(
+        default=Path("~/.everest"), description="Where everything of Everest's lives."
+    )
+    owner: str = Field(
+        default="me", min_length=1, description="The owner_id of what is remembered."
+    )
+    app: str = Field(
+        default="default", min_length=1, description="Separates products sharing a home."
+    )
+    timezone: str | None = Field(
+        default=None, description="Zone of a day in reports; system's if unset."
+    )
+    holdout: float = Field(
+        default=0.5, ge=0, le=1, description="Share held out, to measure the effect."
+    )
+    embed: str | None = Field(
+        default=None, description="Embedding space: sentence-transformers or hashed."
+    )
+    embed_model: Annotated[Path | None, NoDecode] = Field(
+        default=None,
+        description="A local sentence-transformers model folder to use instead of MiniLM.",
+    )
+    lock_wait: float = Field(default=30.0, ge=0, description="Seconds to wait for another writer.")
+
+    @classmethod
+    def load(cls, **given: Any) -> Settings:
+        """Return the settings from the environment, `given` winning; raise `SettingInvalid` by name."""
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = "EVEREST_" + "_".join(str(part) for part in first["loc"]).upper()
+            raise SettingInvalid(name, first["msg"]) from None
+
+    @cached_property
+    def zone(self) -> tzinfo:
+        """Return the zone in which days are counted.
+
+        Raises:
+            SettingInvalid: when EVEREST_TIMEZONE names no known zone.
+        """
+        from tasks.timezone import system_zone  # noqa: PLC0415  only needed when unset
+
+        if self.timezone is None:
+            return system_zone()
+        try:
+            return ZoneInfo(self.timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise SettingInvalid("EVEREST_TIMEZONE", f"no time zone {self.timezone!r}") from None
+
+    def scope(self, project_id: str) -> Scope:
+        """Return the person's scope for one project."""
+        return Scope(self.owner, "user", self.app, project_id)
+
+
+class Places:
+    """Where each thing lies under a home; a pure mapping that touches no disk."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home.expanduser().absolute()
+        self.store = self.home / "memory.duckdb"
+        self.lock = self.home / "store.lock"
+        self.ledger = self.home / "ledger"
+        self.journal = self.home / "journal"
+        self.view = self.home / "view"
+        self.evidence = self.home / "evidence"
+        self.memory = self.home / "memory"
+        self.keys = self.home / "keys"
+        self.inbox = self.home / "inbox"
+        self.lessons = self.home / "lessons.jsonl"
+        self.morning = self.home / "morning.md"
+        self.written = self.home / "written.json"
+        self.vetoed = self.home / "vetoed.json"
+        self.model = self.home / "model.json"
