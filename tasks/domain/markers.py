@@ -1,0 +1,42 @@
+"""The marks that stand around our own text in files that others read, and how foreign text is kept from forging them.
+
+Invariant: what `defuse` returns holds no marker, code fence, heading or tag that a reader of Markdown could act on.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+SECTION_BEGIN: Final = "<!-- everest:begin -->"
+SECTION_END: Final = "<!-- everest:end -->"
+"""The lines around our section of a host's `MEMORY.md`."""
+
+FILE_PREFIX: Final = "everest-"
+"""What the name of every lesson file of ours begins with; 16 hex of the lesson's id and `.md` follow."""
+
+LESSON_FILE: Final = re.compile(r"everest-(?P<id>[0-9a-f]{16})\.md\Z")
+
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+_TAG = re.compile(r"<(?=[A-Za-z/!?])([^<>\n]*)(>?)")
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_LEAD = re.compile(r"(?m)^(\s*)(#{1,6}(?=\s|$)|-{3,}|={3,}|[-*+>](?=\s))")
+
+
+def defuse(text: str) -> str:
+    """Return `text` readable as before but inert as Markdown: no tags, comments, fences, headings or links.
+
+    Angle brackets of a tag become single guillemets, fences quotation marks; a leading heading, rule, bullet or quote mark is
+    escaped; invisible characters go. Doing it twice changes nothing more.
+    """
+    plain = _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    plain = _TAG.sub(lambda tag: f"‹{tag[1]}{'›' if tag[2] else ''}", plain)
+    plain = _FENCE.sub(lambda fence: "'" * len(fence[0]), plain)
+    return _LEAD.sub(r"\1\\\2", plain).replace("](", "] (")
+
+
+def one_line(text: str) -> str:
+    """Return `text` defused and on one line, runs of white space as one space."""
+    return defuse(" ".join(text.split()))
