@@ -1,6 +1,7 @@
-"""The marks that stand around our own text in files that others read, and how foreign text is kept from forging them.
+"""The marks around our own text in files that others read, and how foreign text is kept inert there.
 
-Invariant: what `defuse` returns holds no marker, code fence, heading or tag that a reader of Markdown could act on.
+Invariant: what `defuse` returns holds no marker, fence, heading or tag that a reader of Markdown
+could act on.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ SECTION_END: Final = "<!-- everest:end -->"
 """The lines around our section of a host's `MEMORY.md`."""
 
 FILE_PREFIX: Final = "everest-"
-"""What the name of every lesson file of ours begins with; 16 hex of the lesson's id and `.md` follow."""
+"""How the name of every lesson file of ours begins; 16 hex of the lesson's id and `.md` follow."""
 
 LESSON_FILE: Final = re.compile(r"everest-(?P<id>[0-9a-f]{16})\.md\Z")
 
 _INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
 _TAG = re.compile(r"<(?=[A-Za-z/!?])([^<>\n]*)(>?)")
 _FENCE = re.compile(r"`{3,}|~{3,}")
@@ -26,10 +27,10 @@ _LEAD = re.compile(r"(?m)^(\s*)(#{1,6}(?=\s|$)|-{3,}|={3,}|[-*+>](?=\s))")
 
 
 def defuse(text: str) -> str:
-    """Return `text` readable as before but inert as Markdown: no tags, comments, fences, headings or links.
+    """Return `text` readable as before but inert as Markdown: no tag, fence, heading or link.
 
-    Angle brackets of a tag become single guillemets, fences quotation marks; a leading heading, rule, bullet or quote mark is
-    escaped; invisible characters go. Doing it twice changes nothing more.
+    Angle brackets of a tag become single guillemets, fences quotation marks; a leading heading,
+    rule, bullet or quote mark is escaped; invisible characters go. Doing it twice changes nothing.
     """
     plain = _INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     plain = _TAG.sub(lambda tag: f"‹{tag[1]}{'›' if tag[2] else ''}", plain)
