@@ -1,0 +1,194 @@
+"""Encodes queries without torch: the forward pass of a BERT sentence model in plain numpy.
+
+The weights are the very file that sentence-transformers reads, mapped and not copied, so an idle
+process holds only the pages it used. Invariant: it makes vectors of the same space (cosine to
+sentence-transformers at least 0.995, a test), or refuses the model.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from tasks.embedding.weights import WEIGHTS
+
+Array = NDArray[np.float32]
+_MODULES: Final = ("Transformer", "Pooling", "Normalize")
+
+
+class UnsupportedModelError(Exception):
+    """The model is of a kind whose forward pass is not written here."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    layers: int
+    heads: int
+    epsilon: float
+    longest: int
+
+
+class Encoder:
+    """A loaded model; `encode` is safe to call from several threads.
+
+    Args:
+        folder: a sentence-transformers folder with `model.safetensors` and `tokenizer.json`.
+
+    Raises:
+        UnsupportedModelError: when it is no BERT with mean pooling, or a file is missing or odd.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._shape = _shape_of(folder)
+            self._weights = _Weights(folder / WEIGHTS)
+            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            self._layers = [self._weights.layer(n) for n in range(self._shape.layers)]
+            self.dim = int(self._weights["embeddings.word_embeddings.weight"].shape[1])
+        except (OSError, KeyError, ValueError, TypeError) as error:
+            raise UnsupportedModelError(f"{folder}: {error}") from error
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(self._shape.longest)
+
+    def encode(self, text: str) -> Array:
+        """Return the unit vector of `text`, shape (dim,); a longer text is cut as in training."""
+        ids = np.array(self._tokenizer.encode(text).ids)
+        hidden = self._embedded(ids)
+        for layer in self._layers:
+            hidden = _block(hidden, layer, self._shape)
+        mean: Array = hidden.mean(axis=0)
+        mean /= max(float(np.linalg.norm(mean)), 1e-12)
+        return mean
+
+    def _embedded(self, ids: NDArray[np.int64]) -> Array:
+        weights = self._weights
+        summed = (
+            weights["embeddings.word_embeddings.weight"][ids]
+            + weights["embeddings.position_embeddings.weight"][: len(ids)]
+            + weights["embeddings.token_type_embeddings.weight"][0]
+        )
+        scale = weights["embeddings.LayerNorm.weight"]
+        return _normed(summed, scale, weights["embeddings.LayerNorm.bias"], self._shape.epsilon)
+
+
+class _Weights:
+    """The tensors of a safetensors file by name: a header of JSON, then the bytes, mapped."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("rb") as file:
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        length = int.from_bytes(self._bytes[:8], "little")
+        self._start = 8 + length
+        self._header: dict[str, Any] = json.loads(self._bytes[8 : self._start])
+        self._prefix = "bert." if any(name.startswith("bert.") for name in self._header) else ""
+
+    def __getitem__(self, name: str) -> Array:
+        entry = self._header[self._prefix + name]
+        if entry["dtype"] != "F32":
+            raise ValueError(f"{name} is {entry['dtype']}, not F32")
+        start, stop = entry["data_offsets"]
+        flat = np.frombuffer(
+            self._bytes, dtype="<f4", count=(stop - start) // 4, offset=self._start + start
+        )
+        return flat.reshape(entry["shape"])
+
+    def layer(self, number: int) -> Mapping[str, Array]:
+        """Return the tensors of one layer by the name they have inside it."""
+        inside = f"{self._prefix}encoder.layer.{number}."
+        names = [name for name in self._header if name.startswith(inside)]
+        return {name[len(inside) :]: self[name[len(self._prefix) :]] for name in names}
+
+
+def _block(hidden: Array, layer: Mapping[str, Array], shape: _Shape) -> Array:
+    """Return one transformer layer's output, shape (tokens, dim): post-norm, as BERT has it."""
+    attended = _linear(_attention(hidden, layer, shape), layer, "attention.output.dense")
+    hidden = _norm(hidden + attended, layer, "attention.output.LayerNorm", shape.epsilon)
+    inner = _gelu(_linear(hidden, layer, "intermediate.dense"))
+    outer = _linear(inner, layer, "output.dense")
+    return _norm(hidden + outer, layer, "output.LayerNorm", shape.epsilon)
+
+
+def _attention(hidden: Array, layer: Mapping[str, Array], shape: _Shape) -> Array:
+    query, key, value = (
+        _linear(hidden, layer, f"attention.self.{part}")
+        .reshape(len(hidden), shape.heads, -1)
+        .transpose(1, 0, 2)
+        for part in ("query", "key", "value")
+    )
+    scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
+    scores -= scores.max(axis=-1, keepdims=True)
+    shares = np.exp(scores, out=scores)
+    shares /= shares.sum(axis=-1, keepdims=True)
+    mixed: Array = (shares @ value).transpose(1, 0, 2).reshape(hidden.shape)
+    return mixed
+
+
+def _linear(rows: Array, layer: Mapping[str, Array], name: str) -> Array:
+    out: Array = rows @ layer[f"{name}.weight"].T
+    out += layer[f"{name}.bias"]
+    return out
+
+
+def _norm(rows: Array, layer: Mapping[str, Array], name: str, epsilon: float) -> Array:
+    return _normed(rows, layer[f"{name}.weight"], layer[f"{name}.bias"], epsilon)
+
+
+def _normed(rows: Array, scale: Array, shift: Array, epsilon: float) -> Array:
+    centred: Array = rows - rows.mean(axis=-1, keepdims=True)
+    spread = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(epsilon))
+    centred /= spread
+    centred *= scale
+    centred += shift
+    return centred
+
+
+def _gelu(values: Array) -> Array:
+    return 0.5 * values * (1.0 + _erf(values * np.float32(0.70710678)))
+
+
+def _erf(values: Array) -> Array:
+    """Return the error function to 2e-7 (Abramowitz and Stegun 7.1.26); numpy has none."""
+    size = np.abs(values)
+    t = 1.0 / (1.0 + np.float32(0.3275911) * size)
+    poly = np.full_like(t, 1.061405429)
+    for term in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        poly = poly * t + np.float32(term)
+    erf: Array = np.copysign(1.0 - poly * t * np.exp(-size * size), values)
+    return erf
+
+
+def _shape_of(folder: Path) -> _Shape:
+    config = _json(folder / "config.json")
+    pooling = _json(folder / "1_Pooling" / "config.json")
+    sentence = _json(folder / "sentence_bert_config.json")
+    kinds = tuple(str(module["type"]).split(".")[-1] for module in _json(folder / "modules.json"))
+    modes = [mode for mode, on in pooling.items() if mode.startswith("pooling_mode_") and on]
+    expected = (
+        config.get("model_type") == "bert",
+        config.get("hidden_act") == "gelu",
+        config.get("position_embedding_type", "absolute") == "absolute",
+        modes == ["pooling_mode_mean_tokens"],
+        kinds[:2] == _MODULES[:2],
+        set(kinds) <= set(_MODULES),
+        not sentence.get("do_lower_case"),
+    )
+    if not all(expected):
+        raise ValueError("no BERT with exact gelu, absolute positions and mean pooling")
+    return _Shape(
+        layers=int(config["num_hidden_layers"]),
+        heads=int(config["num_attention_heads"]),
+        epsilon=float(config["layer_norm_eps"]),
+        longest=min(int(sentence["max_seq_length"]), int(config["max_position_embeddings"])),
+    )
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_bytes())
