@@ -1,4 +1,4 @@
-"""The marks around our own text in files that others read, and how foreign text is kept inert there.
+"""The marks around our own text in files that others read, and how foreign text is made inert.
 
 Invariant: what `defuse` returns holds no marker, fence, heading or tag that a reader of Markdown
 could act on.
@@ -18,12 +18,23 @@ FILE_PREFIX: Final = "everest-"
 
 LESSON_FILE: Final = re.compile(r"everest-(?P<id>[0-9a-f]{16})\.md\Z")
 
+FENCE_TAG: Final = "everest-memory"
+FENCE_OPEN: Final = f"<{FENCE_TAG}>"
+FENCE_CLOSE: Final = f"</{FENCE_TAG}>"
+"""The fence around recalled text wherever it is put in front of a model; readers leave it out again."""
+
+MARKER: Final = "<!-- everest:"
+"""How every marker comment of ours begins."""
+
+HEADLESS: Final = "<!-- everest:headless -->"
+"""Stands in the prompt of a session that we started ourselves: nothing in it was typed by a person."""
+
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
 _TAG = re.compile(r"<(?=[A-Za-z/!?])([^<>\n]*)(>?)")
 _FENCE = re.compile(r"`{3,}|~{3,}")
-_LEAD = re.compile(r"(?m)^(\s*)(#{1,6}(?=\s|$)|-{3,}|={3,}|[-*+>](?=\s))")
+_LEAD = re.compile(r"(?m)^(\s*)(#{1,6}(?=\s|$)|-{3,}|={3,}|>|[-*+](?=\s))")
 
 
 def defuse(text: str) -> str:
