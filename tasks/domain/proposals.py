@@ -47,6 +47,7 @@ class Action(StrEnum):
     VETO = "veto"
     FORGET = "forget"
     RESOLVE = "resolve"
+    RENDER = "render"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,18 @@ class Bury:
     tombstone: Tombstone
 
 
+@dataclass(frozen=True, slots=True)
+class Expose:
+    """Record one decision point: which lessons were shown in a channel and which were held out."""
+
+    id: str
+    at: datetime
+    session_id: str
+    channel: str
+    shown: tuple[str, ...]
+    held_out: tuple[str, ...]
+
+
 Change = (
     PutProject
     | PutSession
@@ -159,6 +172,7 @@ Change = (
     | SetStrength
     | Archive
     | Bury
+    | Expose
 )
 
 

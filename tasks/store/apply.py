@@ -1,0 +1,166 @@
+"""Apply one ledger record to DuckDB: one function for a commit, for catching up and for a rebuild.
+
+Ops of one record are applied table by table in a fixed order, in bulk, so that replaying gives the
+very rows that committing gave.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+import orjson
+
+from tasks.store.database import Database
+from tasks.store.ledger import Op, Record
+from tasks.store.schema import (
+    ALIASES,
+    AUDIT,
+    DECISIONS,
+    EPISODES,
+    EXPOSURES,
+    FILES,
+    KEYS,
+    LESSON_STRENGTHS,
+    LESSONS,
+    OFFSETS,
+    PREDICTIONS,
+    PROJECT_CWDS,
+    PROJECTS,
+    REFUSALS,
+    SCOPE_CHANGES,
+    SESSIONS,
+    SOURCES,
+    TOMBSTONES,
+    TURNS,
+    Table,
+)
+
+UPSERTS: Final[dict[str, Table]] = {
+    "project": PROJECTS,
+    "cwd": PROJECT_CWDS,
+    "session": SESSIONS,
+    "turn": TURNS,
+    "episode": EPISODES,
+    "lesson": LESSONS,
+    "source": SOURCES,
+    "lesson_strength": LESSON_STRENGTHS,
+    "alias": ALIASES,
+    "prediction": PREDICTIONS,
+    "tombstone": TOMBSTONES,
+    "decision": DECISIONS,
+    "exposure": EXPOSURES,
+    "refusal": REFUSALS,
+}
+"""Ops that write a whole row, in the order in which they are applied."""
+
+_UNSEEN_BY_READERS: Final = frozenset({"turn", "exposure", "refusal"})
+"""Ops that change nothing a view holds, so that they cause no new one."""
+
+
+def apply(database: Database, record: Record, digest: str) -> None:
+    """Write a record's rows inside the caller's transaction, and the mark that it is applied."""
+    groups: dict[str, list[Op]] = {}
+    for op in record.ops:
+        groups.setdefault(op["op"], []).append(op)
+    for name, table in UPSERTS.items():
+        if name in groups:
+            put_rows(database, table, groups[name])
+    if "lesson" in groups:
+        _close_versions(database, record.tx)
+    for name, special in _SPECIALS.items():
+        if name in groups:
+            special(database, groups[name])
+    put_rows(database, AUDIT, [{"tx": record.tx, **row} for row in record.audit])
+    put_rows(database, FILES, [{"path": p, "state": s} for p, s in record.ingest.items()])
+    put_rows(database, OFFSETS, [{"segment": s, "bytes": b} for s, b in record.journal.items()])
+    put_rows(database, SCOPE_CHANGES, _changed_scopes(record))
+    for meta, value in (("tx", str(record.tx)), ("last", digest), ("at", record.at)):
+        database.run("INSERT OR REPLACE INTO meta VALUES (?, ?)", [meta, value])
+
+
+def put_rows(database: Database, table: Table, rows: list[dict[str, Any]]) -> None:
+    """Insert or replace rows of a table in one statement; unknown keys of a row are passed over."""
+    if not rows:
+        return
+    database.run(
+        f"INSERT OR REPLACE INTO {table.name} BY NAME "  # noqa: S608  names come from the schema
+        "SELECT u.* FROM (SELECT unnest(from_json(?::JSON, ?)) AS u)",
+        [orjson.dumps(rows).decode(), _structure(table)],
+    )
+
+
+def _structure(table: Table) -> str:
+    return json.dumps([{name: _json_type(kind) for name, kind in table.columns.items()}])
+
+
+def _json_type(kind: str) -> Any:
+    return [_json_type(kind[:-2])] if kind.endswith("[]") else kind
+
+
+def _close_versions(database: Database, tx: int) -> None:
+    database.run(
+        "UPDATE lesson_versions AS old SET withdrawn_at = new.recorded_at "
+        "FROM lesson_versions AS new WHERE new.tx = ? AND new.lesson_id = old.lesson_id "
+        "AND new.version = old.version + 1",
+        [tx],
+    )
+
+
+def _strengthen(database: Database, ops: list[Op]) -> None:
+    for unit, table, key in (
+        ("episode", "episodes", "id"),
+        ("lesson", "lesson_strengths", "lesson_id"),
+    ):
+        chosen = {op["id"]: op for op in ops if op["unit"] == unit}
+        database.run(
+            f"UPDATE {table} SET strength = (o ->> 'strength')::DOUBLE, "  # noqa: S608
+            "as_of = (o ->> 'as_of')::TIMESTAMPTZ, "
+            f"recalls = coalesce((o ->> 'recalls')::BIGINT, {table}.recalls) "
+            f"FROM (SELECT unnest(?::JSON[]) AS o) WHERE {table}.{key} = (o ->> 'id')",
+            [[orjson.dumps(op).decode() for op in chosen.values()]],
+        )
+
+
+def _archive(database: Database, ops: list[Op]) -> None:
+    database.run(
+        "UPDATE episodes SET archived_at = (o ->> 'at')::TIMESTAMPTZ "
+        "FROM (SELECT unnest(?::JSON[]) AS o) WHERE episodes.id = (o ->> 'id')",
+        [[orjson.dumps(op).decode() for op in ops]],
+    )
+
+
+def _erase(database: Database, ops: list[Op]) -> None:
+    episodes = [op["id"] for op in ops if op["unit"] == "episode"]
+    lessons = [op["id"] for op in ops if op["unit"] == "lesson"]
+    for table, key, ids in (
+        ("episodes", "id", episodes),
+        ("lesson_sources", "episode_id", episodes),
+        ("embeddings", "unit_id", episodes + lessons),
+        ("lesson_versions", "lesson_id", lessons),
+        ("lesson_sources", "lesson_id", lessons),
+        ("lesson_strengths", "lesson_id", lessons),
+        ("predictions", "lesson_id", lessons),
+        ("aliases", "old_id", lessons),
+        ("aliases", "new_id", lessons),
+    ):
+        database.run(
+            f"DELETE FROM {table} WHERE {key} IN (SELECT unnest(?::VARCHAR[]))",  # noqa: S608
+            [ids],
+        )
+
+
+def _changed_scopes(record: Record) -> list[dict[str, Any]]:
+    scopes = {
+        tuple(op[key] for key in KEYS) for op in record.ops if op["op"] not in _UNSEEN_BY_READERS
+    }
+    return [{**dict(zip(KEYS, keys, strict=True)), "tx": record.tx} for keys in sorted(scopes)]
+
+
+_SPECIALS: Final[dict[str, Callable[[Database, list[Op]], None]]] = {
+    "strength": _strengthen,
+    "archive": _archive,
+    "erase": _erase,
+}
+"""Ops that change or remove rows; after the whole rows, in this order."""

@@ -1,0 +1,148 @@
+"""The one place that opens DuckDB: limits set, nothing ever fetched, its errors named as ours.
+
+A frame leaves through Arrow's own protocol, so that no pyarrow is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from tasks.errors import StoreCorrupt, StoreError, StoreLocked, StoreNewer, WriteFailed
+from tasks.store.schema import MIGRATIONS, SCHEMA_VERSION
+
+_CONFIG = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "memory_limit": "1500MB",
+    "threads": "2",
+}
+
+
+class Database:
+    """An open store file; every statement takes its values as parameters."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+        self._connection = connection
+        self.path = path
+
+    def run(self, sql: str, params: Sequence[Any] | dict[str, Any] | None = None) -> None:
+        """Carry out a statement.
+
+        Raises:
+            WriteFailed: when the disk is full or the file cannot be written.
+        """
+        with self._named_errors():
+            self._connection.execute(sql, params)
+
+    def rows(self, sql: str, params: Sequence[Any] | dict[str, Any] | None = None) -> list[Any]:
+        """Return a query's rows as tuples."""
+        with self._named_errors():
+            return self._connection.execute(sql, params).fetchall()
+
+    def frame(self, sql: str, params: dict[str, Any] | None = None) -> pl.DataFrame:
+        """Return a query's rows as a polars frame."""
+        with self._named_errors():
+            return pl.DataFrame(self._connection.sql(sql, params=params or {}))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold a transaction; the caller commits, and leaving without a commit rolls back."""
+        self.run("BEGIN TRANSACTION")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+
+    def commit(self) -> None:
+        """Commit the open transaction."""
+        self.run("COMMIT")
+
+    def close(self) -> None:
+        """Close the file; DuckDB checkpoints as it does."""
+        self._connection.close()
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except duckdb.IOException as error:
+            raise WriteFailed(self.path, _first_line(error)) from error
+        except duckdb.OutOfMemoryException as error:
+            raise StoreError(f"{self.path}: {_first_line(error)}") from error
+
+
+def open_database(path: Path) -> Database:
+    """Open the store for writing and bring its schema up to date.
+
+    Raises:
+        StoreCorrupt: when the file is no store; it is kept aside under another name.
+        StoreLocked: when another process holds it.
+        StoreNewer: when a newer Everest wrote it; nothing is changed.
+    """
+    try:
+        connection = duckdb.connect(path, config=_CONFIG)  # type: ignore[arg-type]  # str values
+        connection.execute("SET TimeZone='UTC'")
+        connection.execute("SET enable_progress_bar=false")
+        database = Database(connection, path)
+        _migrate(database)
+    except duckdb.IOException as error:
+        if "lock" in str(error).lower():
+            raise StoreLocked(path, _first_line(error)) from error
+        raise set_aside(path, _first_line(error)) from error
+    except (
+        duckdb.InternalException,
+        duckdb.SerializationException,
+        duckdb.CatalogException,
+    ) as error:
+        raise set_aside(path, _first_line(error)) from error
+    path.chmod(0o600)
+    return database
+
+
+def _migrate(database: Database) -> None:
+    version = schema_version(database)
+    if version > SCHEMA_VERSION:
+        database.close()
+        raise StoreNewer(database.path, version, SCHEMA_VERSION)
+    for number in range(version, SCHEMA_VERSION):
+        with database.transaction():
+            for statement in MIGRATIONS[number]:
+                database.run(statement)
+            database.run("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", [str(number + 1)])
+            database.commit()
+
+
+def schema_version(database: Database) -> int:
+    """Return the schema's version; 0 for an empty file."""
+    known = database.rows("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'")
+    if not known:
+        return 0
+    found = database.rows("SELECT value FROM meta WHERE name = 'schema'")
+    return int(found[0][0]) if found else 0
+
+
+def set_aside(path: Path, why: str) -> StoreCorrupt:
+    """Keep an unusable store under another name, so that the next opening makes a new one.
+
+    Returns:
+        The error to raise, which says where the old file is.
+    """
+    number = 1
+    while (kept := path.with_name(f"{path.name}.corrupt-{number}")).exists():
+        number += 1
+    path.rename(kept)
+    log = path.with_name(f"{path.name}.wal")
+    if log.exists():
+        log.rename(kept.with_name(f"{kept.name}.wal"))
+    return StoreCorrupt(path, kept, why)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,204 @@
+"""The journal: what was said to us by anyone, appended at once and folded into the store later.
+
+Invariants: a line is on the disk before it is acknowledged; a segment's offsets never move while it
+can be read; appending never waits for a night.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from tasks.domain.clock import iso
+from tasks.domain.proposals import Actor
+from tasks.domain.redaction import redact
+from tasks.domain.scope import Scope
+from tasks.durable import FILE_MODE, append_line, make_folder
+from tasks.errors import ScopeMissing
+
+VERSION: Final = 1
+OPS: Final = ("remember", "touch", "decide", "expose", "edit_file", "event")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing said: `op` names what, `body` holds its fields, the rest who, when and where."""
+
+    id: str
+    op: str
+    at: str
+    actor: Actor
+    scope: Scope
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a reading of one segment gave.
+
+    Attributes:
+        end: offset after the last complete line.
+        bad: lines in it that are no journal line; they are passed over and counted.
+        cut: bytes of a last line without a newline.
+    """
+
+    segment: str
+    lines: tuple[Line, ...]
+    end: int
+    bad: int
+    cut: int
+
+
+def append(  # noqa: PLR0913  a line says what, whose, by whom and when
+    folder: Path, op: str, body: Mapping[str, Any], *, scope: Scope, actor: Actor, at: datetime
+) -> Line:
+    """Append one line to the shared segment of short-lived processes; return it once durable.
+
+    Every string in `body` is redacted first.
+
+    Raises:
+        WriteFailed: when the disk refuses; nothing is acknowledged then.
+    """
+    line = Line(f"{iso(at)}-{secrets.token_hex(6)}", op, iso(at), actor, scope, _redacted(body))
+    make_folder(folder)
+    with _locked(folder, fcntl.LOCK_SH):
+        segment = folder / _shared_segment(folder, at)
+        append_line(segment, _after_a_cut(segment) + _encode(line))
+    return line
+
+
+def read_segment(path: Path, start: int) -> Read:
+    """Return the lines of a segment from a byte offset on; an absent segment has none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            data = file.read()
+    except FileNotFoundError:
+        return Read(path.name, (), start, 0, 0)
+    whole, _, rest = data.rpartition(b"\n")
+    parsed = [_decode(line) for line in whole.split(b"\n") if line.strip()] if whole else []
+    lines = tuple(line for line in parsed if line is not None)
+    end = start + (len(whole) + 1 if whole or data.startswith(b"\n") else 0)
+    return Read(path.name, lines, end, len(parsed) - len(lines), len(rest))
+
+
+def unfolded(folder: Path, offsets: Mapping[str, int]) -> Iterator[Read]:
+    """Yield what each segment holds beyond `offsets`, by segment name: oldest first."""
+    for path in sorted(folder.glob("*.jsonl")):
+        read = read_segment(path, offsets.get(path.name, 0))
+        if read.lines or read.bad or read.cut:
+            yield read
+
+
+def retire(folder: Path, covered: Mapping[str, int], *, today: str) -> list[str]:
+    """Move the segments that every kept view covers to `applied/`; return their names.
+
+    A segment of today or later stays, since a short-lived process may still append to it; so does
+    one that a living process holds.
+
+    Args:
+        folder: the journal.
+        covered: segment -> bytes that both kept views hold.
+        today: the present UTC date, `YYYY-MM-DD`.
+    """
+    moved = []
+    with _locked(folder, fcntl.LOCK_EX):
+        for path in sorted(folder.glob("*.jsonl")):
+            done = covered.get(path.name, 0) == path.stat().st_size
+            if done and path.name[:10] < today and not _held(path):
+                path.rename(make_folder(folder / "applied") / path.name)
+                moved.append(path.name)
+    return moved
+
+
+def _shared_segment(folder: Path, at: datetime) -> str:
+    day = iso(at)[:10]
+    name, number = f"{day}-cli.jsonl", 1
+    while (folder / "applied" / name).exists():
+        number += 1
+        name = f"{day}-cli-{number}.jsonl"
+    return name
+
+
+def _after_a_cut(segment: Path) -> bytes:
+    """Return what keeps a new line apart from a last one that a crash cut short."""
+    try:
+        with segment.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return b"" if file.read(1) == b"\n" else b"\n"
+    except OSError:
+        return b""
+
+
+def _held(path: Path) -> bool:
+    """Tell whether the long-lived process that owns a segment still lives: it keeps an flock."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _locked(folder: Path, kind: int) -> Iterator[None]:
+    make_folder(folder)
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    try:
+        fcntl.flock(descriptor, kind)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _encode(line: Line) -> bytes:
+    record = {
+        "v": VERSION,
+        "id": line.id,
+        "op": line.op,
+        "at": line.at,
+        "actor": line.actor.value,
+        "scope": list(line.scope.keys()),
+        **line.body,
+    }
+    return orjson.dumps(record) + b"\n"
+
+
+def _decode(raw: bytes) -> Line | None:
+    try:
+        record = orjson.loads(raw)
+        taken = {name: record.pop(name) for name in ("v", "id", "op", "at", "actor", "scope")}
+        if taken["v"] != VERSION or taken["op"] not in OPS:
+            return None
+        actor, scope = Actor(taken["actor"]), Scope(*taken["scope"])
+        return Line(taken["id"], taken["op"], taken["at"], actor, scope, record)
+    except (ValueError, KeyError, TypeError, AttributeError, ScopeMissing):
+        return None
+
+
+def _redacted(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _clean(item) for name, item in value.items()}
+
+
+def _clean(value: Any) -> Any:
+    match value:
+        case str():
+            return redact(value)
+        case list() | tuple():
+            return [_clean(item) for item in value]
+        case dict():
+            return _redacted(value)
+        case _:
+            return value

@@ -1,0 +1,165 @@
+"""The ledger: what the gateway decided, one durable line a transaction, and the store's redo log.
+
+Invariant: a record is on the disk before its transaction commits. Only the very last line may be
+cut (a crash mid-append) and is then truncated; a damaged one elsewhere stops writing and is named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from tasks.durable import FILE_MODE, append_line, make_folder, sync, sync_folder
+from tasks.errors import LedgerBroken
+
+VERSION: Final = 1
+SEGMENT_BYTES: Final = 64 * 1024 * 1024
+_CRC: Final = b',"crc":"%08x"}\n'
+_CRC_LENGTH: Final = len(_CRC % 0)
+
+Op = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One transaction.
+
+    Attributes:
+        ops: what to write, each with its `op` name.
+        journal: journal segment -> bytes folded up to this record.
+        ingest: transcript path -> its reading state.
+        audit: one row a mutation, digests only, chained by hash.
+    """
+
+    tx: int
+    at: str
+    ops: list[Op]
+    journal: dict[str, int] = field(default_factory=dict)
+    ingest: dict[str, Any] = field(default_factory=dict)
+    audit: list[dict[str, Any]] = field(default_factory=list)
+
+    def line(self) -> bytes:
+        """Return the record as its ledger line, with the CRC-32 of all before it at the end."""
+        body = orjson.dumps(
+            {
+                "v": VERSION,
+                "tx": self.tx,
+                "at": self.at,
+                "ops": self.ops,
+                "journal": self.journal,
+                "ingest": self.ingest,
+                "audit": self.audit,
+            }
+        )[:-1]
+        return body + _CRC % zlib.crc32(body)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record read back, with the SHA-256 of its line, which the store keeps of its last one."""
+
+    record: Record
+    digest: str
+
+
+class Ledger:
+    """The ledger's folder of numbered segments, opened for its one writer.
+
+    Raises:
+        LedgerBroken: on opening, when a record other than the last is damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = make_folder(folder)
+        self.last_tx = 0
+        self.last_digest = ""
+        for kept in self.records(mend_end=True):
+            self.last_tx, self.last_digest = kept.record.tx, kept.digest
+
+    def append(self, record: Record) -> str:
+        """Append a record durably; return the digest of its line."""
+        line = record.line()
+        segment = self._segment(len(line))
+        fresh = not segment.exists()
+        append_line(segment, line)
+        if fresh:
+            sync_folder(self._folder)
+        self.last_tx, self.last_digest = record.tx, digest_of_line(line)
+        return self.last_digest
+
+    def records(self, *, after: int = 0, mend_end: bool = False) -> Iterator[Kept]:
+        """Yield the records with a greater tx than `after`, oldest first.
+
+        Raises:
+            LedgerBroken: at a damaged record; a cut last line is truncated first if `mend_end`.
+        """
+        segments = sorted(self._folder.glob("*.jsonl"))
+        for segment in segments:
+            yield from _read(segment, after, mend=mend_end and segment == segments[-1])
+
+    def _segment(self, more: int) -> Path:
+        segments = sorted(self._folder.glob("*.jsonl"))
+        if not segments:
+            return self._folder / "000001.jsonl"
+        last = segments[-1]
+        if last.stat().st_size + more <= SEGMENT_BYTES:
+            return last
+        return self._folder / f"{int(last.stem) + 1:06}.jsonl"
+
+
+def digest_of_line(line: bytes) -> str:
+    """Return the digest under which the store remembers a record."""
+    return hashlib.sha256(line).hexdigest()
+
+
+def _read(path: Path, after: int, *, mend: bool) -> Iterator[Kept]:
+    good = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            reason = _damage(line)
+            if reason is None:
+                good += len(line)
+                record = _record(line)
+                if record.tx > after:
+                    yield Kept(record, digest_of_line(line))
+            elif mend and not file.readline():
+                _truncate(path, good)
+                return
+            else:
+                raise LedgerBroken(path, number, reason)
+
+
+def _damage(line: bytes) -> str | None:
+    if not line.endswith(b"\n"):
+        return "the record is cut off"
+    if _CRC % zlib.crc32(line[:-_CRC_LENGTH]) != line[-_CRC_LENGTH:]:
+        return "the record does not match its checksum"
+    return None
+
+
+def _record(line: bytes) -> Record:
+    parsed = orjson.loads(line)
+    return Record(
+        parsed["tx"],
+        parsed["at"],
+        parsed["ops"],
+        parsed["journal"],
+        parsed["ingest"],
+        parsed["audit"],
+    )
+
+
+def _truncate(path: Path, length: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY, FILE_MODE)
+    try:
+        os.ftruncate(descriptor, length)
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
