@@ -1,4 +1,4 @@
-"""Files that survive a crash: private modes, whole-file swaps, appends that are on disk when they return.
+"""Files that survive a crash: private modes, whole-file swaps, appends on disk when they return.
 
 Invariant: a reader of a swapped file sees the old bytes or the new ones, never a part.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 from tasks.errors import WriteFailed
@@ -47,8 +48,26 @@ def swap_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
     """Replace `path` by `data` in one step, durably.
 
     Raises:
-        WriteFailed: when the disk refuses; the file that was there is untouched and no part is left.
+        WriteFailed: when the disk refuses; the file that was there is untouched, no part is left.
     """
+    _swap(path, data, mode, lambda: True)
+
+
+def swap_file_if_still(
+    path: Path, data: bytes, *, seen: bytes | None, mode: int = FILE_MODE
+) -> bool:
+    """Replace `path` by `data` only if its bytes are still `seen` just before the rename.
+
+    `seen` is what the new bytes were made from, None when the file was absent. False is returned
+    when another program wrote the file meanwhile.
+
+    Raises:
+        WriteFailed: as `swap_file`.
+    """
+    return _swap(path, data, mode, lambda: _bytes_of(path) == seen)
+
+
+def _swap(path: Path, data: bytes, mode: int, still: Callable[[], bool]) -> bool:
     make_folder(path.parent)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -58,11 +77,15 @@ def swap_file(path: Path, data: bytes, *, mode: int = FILE_MODE) -> None:
             sync(descriptor)
         finally:
             os.close(descriptor)
+        if not still():
+            part.unlink()
+            return False
         part.replace(path)
         sync_folder(path.parent)
     except OSError as error:
         part.unlink(missing_ok=True)
         raise WriteFailed(path, error.strerror or str(error)) from error
+    return True
 
 
 def append_line(path: Path, line: bytes) -> None:
@@ -80,6 +103,13 @@ def append_line(path: Path, line: bytes) -> None:
             os.close(descriptor)
     except OSError as error:
         raise WriteFailed(path, error.strerror or str(error)) from error
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
