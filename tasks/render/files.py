@@ -12,7 +12,15 @@ from pathlib import Path
 from tasks.domain.units import Lesson
 from tasks.durable import swap_file
 from tasks.errors import WriteFailed
-from tasks.render.lesson_file import lesson_body, lesson_file, parse, rule_of, text_digest
+from tasks.render.lesson_file import (
+    fields_of,
+    front_digest,
+    lesson_body,
+    lesson_file,
+    parse,
+    rule_of,
+    text_digest,
+)
 from tasks.render.written import Mark, Record
 
 
@@ -134,6 +142,7 @@ def _mark(text: str, lesson: Lesson, zone: tzinfo) -> Mark:
     return Mark(
         digest=text_digest(text),
         body=text_digest(lesson_body(lesson, zone)),
+        front=front_digest(fields_of(lesson, zone)),
         rules={lesson.id: text_digest(rule_of(lesson))},
     )
 

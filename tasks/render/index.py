@@ -188,7 +188,7 @@ def _mark(
         for lesson in lessons
     }
     digest = _digest(entries)
-    return Mark(digest, digest, rules)
+    return Mark(digest, digest, "", rules)
 
 
 def _digest(entries: Sequence[Entry]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, tzinfo
 from typing import Final
@@ -109,6 +110,11 @@ def fields_of(lesson: Lesson, zone: tzinfo) -> dict[str, str]:
         "since": local_day(lesson.valid_from, zone).isoformat(),
         "sessions": str(lesson.seen),
     }
+
+
+def front_digest(fields: Mapping[str, str]) -> str:
+    """Return SHA-256 of our frontmatter fields, by which an edit to one of them is noticed."""
+    return text_digest("\n".join(f"{name}: {fields.get(name, '')}" for name in SYSTEM_FIELDS))
 
 
 def text_digest(text: str) -> str:

@@ -21,11 +21,13 @@ class Mark:
     Attributes:
         digest: of the whole lesson file, or of our lines of a `MEMORY.md`.
         body: of a lesson file from its rule on; the same as `digest` for a `MEMORY.md`.
+        front: of a lesson file's frontmatter fields of ours; "" for a `MEMORY.md`.
         rules: lesson id -> digest of its rule as it stood there.
     """
 
     digest: str
     body: str
+    front: str
     rules: Mapping[str, str]
 
 
@@ -96,7 +98,7 @@ def _record(entry: Mapping[str, object]) -> Record:
     marks = entry["marks"]
     if not isinstance(marks, list):
         raise TypeError
-    found = tuple(Mark(m["digest"], m["body"], dict(m["rules"])) for m in marks)
+    found = tuple(Mark(m["digest"], m["body"], m["front"], dict(m["rules"])) for m in marks)
     return Record(str(entry["project"]), found, landed=bool(entry["landed"]))
 
 
@@ -105,6 +107,7 @@ def _plain(record: Record) -> dict[str, object]:
         "project": record.project_id,
         "landed": record.landed,
         "marks": [
-            {"digest": m.digest, "body": m.body, "rules": dict(m.rules)} for m in record.marks
+            {"digest": m.digest, "body": m.body, "front": m.front, "rules": dict(m.rules)}
+            for m in record.marks
         ],
     }
