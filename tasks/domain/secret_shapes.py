@@ -1,0 +1,242 @@
+"""Secrets that give themselves away by their own shape: prefixes, headers, key blocks, URLs, cards.
+
+Each finder looks for a literal first and tries its pattern only there. Finders yield
+(start, end, kind) over the bytes of a text; `low` is the text in lower case with digits as 0.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import Final
+
+Span = tuple[int, int, str]
+
+_RUN: Final = b"a" * 20
+"""Every prefixed token holds this many word characters in a row."""
+_CLASSES: Final = bytes(
+    ord("a") if chr(i).isascii() and (chr(i).isalnum() or chr(i) in "_-") else ord(" ")
+    for i in range(256)
+)
+
+_BOUND: Final = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
+"""A token starts a word, or follows an escape in a text that quotes another text."""
+_KEY: Final = rb"(?=[\w-]*[0-9])(?=[\w-]*[A-Za-z0-9]{16})[\w-]{20,}"
+"""A random key, told from a hyphenated name by a digit and a long unbroken stretch."""
+
+_TOKENS: Final = (
+    ("aws-key", rb"A(?:KIA|SIA|BIA|CCA)", rb"[A-Z2-7]{16}(?![A-Za-z0-9])"),
+    ("google-key", rb"AIza", rb"[\w-]{35}"),
+    ("google-key", rb"GOCSPX-", rb"[\w-]{28}"),
+    ("google-key", rb"(?<=ya29\.)", rb"[\w-]{30,}"),
+    ("github-token", rb"gh[pousr]_", rb"[A-Za-z0-9]{30,}"),
+    ("github-token", rb"github_pat_", rb"\w{30,}"),
+    ("gitlab-token", rb"gl(?:pat|ptt|rt|dt|cbt|ft|soat|imt|agent|oas)-", rb"[\w-]{20,}"),
+    ("slack-token", rb"xox[abceoprs]-", rb"[\w-]{10,}"),
+    ("slack-token", rb"xapp-", rb"\d-[\w-]{20,}"),
+    ("stripe-key", rb"[srp]k_(?:live|test)_", rb"[A-Za-z0-9]{16,}"),
+    ("stripe-key", rb"whsec_", rb"[A-Za-z0-9+/]{24,}={0,2}"),
+    ("anthropic-key", rb"sk-ant-", _KEY),
+    ("openai-key", rb"sk-", _KEY),
+    ("npm-token", rb"npm_", rb"[A-Za-z0-9]{36}"),
+    ("pypi-token", rb"pypi-A", rb"[\w-]{40,}"),
+    ("huggingface-token", rb"hf_", rb"[A-Za-z0-9]{30,}"),
+    ("telegram-token", rb"(?<=[0-9]{8}:)AA", rb"[\w-]{33}(?![\w-])"),
+    ("sendgrid-key", rb"(?<=SG\.)", rb"[\w-]{20,24}\.[\w-]{39,50}"),
+    ("jwt", rb"eyJ", rb"[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){0,3}"),
+    ("shopify-token", rb"shp(?:at|ca|pa|ss)_", rb"[a-fA-F0-9]{32}"),
+    ("digitalocean-token", rb"do[opr]_v1_", rb"[a-f0-9]{64}"),
+    ("docker-token", rb"dckr_pat_", rb"[\w-]{20,}"),
+    ("grafana-token", rb"glsa_", rb"[A-Za-z0-9]{32}_[a-f0-9]{8}"),
+    ("atlassian-token", rb"ATATT3x", rb"[\w=-]{50,}"),
+    ("databricks-token", rb"dapi", rb"[a-f0-9]{32}"),
+    ("vault-token", rb"(?<=hvs\.)", rb"[\w-]{24,}"),
+    ("age-key", rb"AGE-SECRET-KEY-1", rb"[A-Z0-9]{58}"),
+    ("api-key", rb"(?:gsk_|xai-|r8_|pplx-|tvly-|lin_api_|rubygems_|figd_|nvapi-|sntrys_)", _KEY),
+)
+"""(kind, prefix, rest): the services whose tokens carry a prefix of their own."""
+_PREFIX: Final = re.compile(
+    _BOUND + b"(?:" + b"|".join(b"(" + prefix + b")" for _, prefix, _ in _TOKENS) + b")"
+)
+_REST: Final = tuple((kind, re.compile(rest)) for kind, _, rest in _TOKENS)
+_DISCORD: Final = re.compile(rb"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,45}")
+
+_IN_BLOCK: Final = rb"[A-Za-z0-9+/=\s\\:.,>|\xe2\x86\x92-]"
+"""What a key block is made of, with the marks that quoting and line numbers add."""
+_KEY_BLOCK: Final = re.compile(
+    rb"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----" + _IN_BLOCK + rb"{20,}?"
+    rb"(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|(?!" + _IN_BLOCK + rb"))"
+)
+_BODY: Final = re.compile(rb"[A-Za-z0-9+/=]{20}")
+_BODY_BYTES: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n\\ "
+
+_AUTHORIZATION: Final = re.compile(
+    rb"authorization\\{0,3}[\"'`]?\s{0,3}[:=]\s{0,3}\\{0,3}[\"'`]?"
+    rb"(?:(?P<scheme>bearer|basic|token|digest|apikey|bot|negotiate|key)\s{1,3})?"
+    rb"(?P<value>[\w.~+/=:-]{8,})",
+    re.IGNORECASE,
+)
+_BEARER: Final = re.compile(rb"bearer\s{1,3}(?P<value>[\w.~+/=-]{16,})", re.IGNORECASE)
+_BASIC: Final = re.compile(rb"basic\s{1,3}(?P<value>[A-Za-z0-9+/]{8,}={0,2})", re.IGNORECASE)
+_COOKIE: Final = re.compile(
+    rb"cookie\\{0,3}[\"'`]?\s{0,3}:\s{0,3}\\{0,3}[\"'`]?"
+    rb"(?P<value>[\w.%$-]{1,80}=[^\s;\"'`\\,]{6,}(?:;\s?[\w.%$-]{1,80}=[^\s;\"'`\\,]*)*)",
+    re.IGNORECASE,
+)
+_URL: Final = re.compile(
+    rb"://(?:[^\s/?#:@\"'<>`]{0,100}:(?P<password>[^\s/?#@\"'<>`]{1,200})"
+    rb"|(?P<user>[\w-]{20,200}))@(?=[\w\[])"
+)
+_SIGNATURE: Final = re.compile(rb"sig=(?P<value>[A-Za-z0-9%+/]{30,}={0,2})")
+_AZURE: Final = re.compile(rb"(?<![\w.~-])[\w.~-]{3}[0-9]Q~[\w.~-]{31,34}(?![\w.~-])")
+_HOOKS: Final = (
+    (b"/services/T", re.compile(rb"/services/(?P<value>T\w+/B\w+/\w{16,})")),
+    (b"/api/webhooks/", re.compile(rb"/api/webhooks/\d{15,}/(?P<value>[\w-]{40,})")),
+)
+_DIGITS: Final = b"0123456789"
+_LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+_CARD_STARTS: Final = (
+    b"0000 0000 0000 ",
+    b"0000-0000-0000-",
+    b"00000000000000",
+    b"0000 000000 00000",
+    b"0000-000000-00000",
+)
+_CARD: Final = re.compile(
+    rb"(?<![\w.-])(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6(?:011|5\d\d|4[4-9]\d)|35[2-8]\d)(?P<gap>[ -]?)"
+    rb"\d{4}(?P=gap)\d{4}(?P=gap)\d{4}(?![\w-]|\.\d)"
+    rb"|(?<![\w.-])3[47]\d\d(?P<amex>[ -]?)\d{6}(?P=amex)\d{5}(?![\w-]|\.\d)"
+)
+
+_MASKS: Final = re.compile(
+    rb"[$<{%\[]|\*\*|\.\.\.|(?:your|my|the)?[_-]?(?:password|passwd|pass|pwd|secret|token|key|x+)$",
+    re.IGNORECASE,
+)
+"""What stands where a secret would: variables, templates, stars, and the word itself."""
+
+
+def shaped(raw: bytes, low: bytes) -> Iterator[Span]:
+    """Yield the secrets that their own shape gives away."""
+    yield from _tokens(raw)
+    yield from _key_blocks(raw)
+    yield from _headers(raw, low)
+    yield from _addresses(raw)
+    yield from _azure(raw)
+    yield from _cards(raw, low)
+
+
+def places(text: bytes, literal: bytes) -> Iterator[int]:
+    """Yield where `literal` stands in `text`."""
+    at = text.find(literal)
+    while at >= 0:
+        yield at
+        at = text.find(literal, at + 1)
+
+
+def random_looking(value: bytes) -> bool:
+    """Tell whether `value` has a digit and a letter: a word of prose has no digit."""
+    return any(b in _DIGITS for b in value) and any(b in _LETTERS for b in value)
+
+
+def masked(value: bytes) -> bool:
+    """Tell whether `value` only stands where a secret would."""
+    return _MASKS.match(value) is not None
+
+
+def _tokens(raw: bytes) -> Iterator[Span]:
+    classes = raw.translate(_CLASSES)
+    start = classes.find(_RUN)
+    while start >= 0:
+        end = classes.find(b" ", start)
+        end = len(raw) if end < 0 else end
+        yield from _tokens_in(raw, start, end)
+        start = classes.find(_RUN, end)
+
+
+def _tokens_in(raw: bytes, start: int, end: int) -> Iterator[Span]:
+    """Yield the prefixed tokens in one run of word characters; some go on behind a dot."""
+    if raw[end : end + 1] == raw[end + 7 : end + 8] == b"." and (m := _DISCORD.match(raw, start)):
+        yield (*m.span(), "discord-token")
+    for prefix in _PREFIX.finditer(raw, start, end):
+        kind, rest = _REST[(prefix.lastindex or 1) - 1]
+        if m := rest.match(raw, prefix.end()):
+            yield prefix.start(), m.end(), kind
+
+
+def _key_blocks(raw: bytes) -> Iterator[Span]:
+    """Yield private keys between their marks, and the halves that a cut left over."""
+    for at in places(raw, b"PRIVATE KEY"):
+        begin, end = (raw.rfind(mark, max(0, at - 40), at) for mark in (b"-----BEGIN", b"-----END"))
+        if begin >= 0 and (m := _KEY_BLOCK.match(raw, begin)) and _BODY.search(m[0]):
+            yield (*m.span(), "private-key")
+        elif end >= 0 and _BODY.search(raw, body := len(raw[:end].rstrip(_BODY_BYTES)), end):
+            yield body, end, "private-key"
+
+
+def _headers(raw: bytes, low: bytes) -> Iterator[Span]:
+    for at in places(low, b"authorization"):
+        m = _AUTHORIZATION.match(raw, at)
+        if m and not masked(m["value"]) and (m["scheme"] or random_looking(m["value"])):
+            yield from _credential(m)
+    for at in places(low, b"bearer"):
+        if (m := _BEARER.match(raw, at)) and random_looking(m["value"]):
+            yield (*m.span("value"), "bearer-token")
+    for at in places(low, b"basic "):
+        if (m := _BASIC.match(raw, at)) and _names_a_user(m["value"]):
+            yield (*m.span("value"), "basic-auth")
+    for at in places(low, b"cookie"):
+        if (m := _COOKIE.match(raw, at)) and not masked(m["value"].partition(b"=")[2]):
+            yield (*m.span("value"), "cookie")
+
+
+def _credential(m: re.Match[bytes]) -> Iterator[Span]:
+    basic = (m["scheme"] or b"").lower() == b"basic"
+    if basic or random_looking(m["value"]):
+        yield (*m.span("value"), "basic-auth" if basic else "bearer-token")
+
+
+def _names_a_user(value: bytes) -> bool:
+    """Tell whether base64 text decodes to `user:password`: prose after "basic" does not."""
+    try:
+        return b":" in base64.b64decode(value + b"=" * (-len(value) % 4), validate=True)
+    except binascii.Error:
+        return False
+
+
+def _addresses(raw: bytes) -> Iterator[Span]:
+    """Yield passwords and tokens inside URLs."""
+    for at in places(raw, b"://"):
+        if m := _URL.match(raw, at):
+            group = "password" if m["password"] else "user"
+            if not masked(m[group]) and (group == "password" or random_looking(m[group])):
+                yield (*m.span(group), "url-password")
+    for literal, pattern in _HOOKS:
+        for at in places(raw, literal):
+            if m := pattern.match(raw, at):
+                yield (*m.span("value"), "webhook")
+
+
+def _azure(raw: bytes) -> Iterator[Span]:
+    for at in places(raw, b"Q~"):
+        if m := _AZURE.match(raw, max(at - 4, 0)):
+            yield (*m.span(), "azure-secret")
+    for at in places(raw, b"sig="):
+        if m := _SIGNATURE.match(raw, at):
+            yield (*m.span("value"), "azure-signature")
+
+
+def _cards(raw: bytes, low: bytes) -> Iterator[Span]:
+    if any(start in low for start in _CARD_STARTS):
+        for m in _CARD.finditer(raw):
+            if _luhn(m[0]):
+                yield (*m.span(), "card-number")
+
+
+def _luhn(number: bytes) -> bool:
+    """Tell whether the digits pass the check of payment cards (ISO/IEC 7812, mod 10)."""
+    digits = [b - 48 for b in reversed(number) if b in _DIGITS]
+    doubled = (2 * d - 9 if d > 4 else 2 * d for d in digits[1::2])
+    return (sum(digits[::2]) + sum(doubled)) % 10 == 0
