@@ -1,0 +1,37 @@
+"""The deterministic detectors: corrections, refusals, errors, surprises and offers of a session."""
+
+from tasks.evidence.detectors.findings import (
+    Answer,
+    Correction,
+    Environment,
+    Error,
+    Findings,
+    Offer,
+    OfferKind,
+    RefusedCall,
+    Surprise,
+)
+from tasks.evidence.detectors.offers import answered, offered
+from tasks.evidence.detectors.reading import Exchange, Reading, read
+from tasks.evidence.detectors.session import detect, exchanges
+from tasks.evidence.detectors.text import own_words
+
+__all__ = [
+    "Answer",
+    "Correction",
+    "Environment",
+    "Error",
+    "Exchange",
+    "Findings",
+    "Offer",
+    "OfferKind",
+    "Reading",
+    "RefusedCall",
+    "Surprise",
+    "answered",
+    "detect",
+    "exchanges",
+    "offered",
+    "own_words",
+    "read",
+]
