@@ -1,6 +1,6 @@
 """What a night has to tell the person, as plain data: the flow fills it, `tasks.render` writes it.
 
-Invariant: it holds counts, ids, dates and texts only; no paths into the store, no objects of a pass.
+Invariant: it holds counts, ids, dates and texts only; nothing of the store or a pass.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
+
+from tasks.domain.units import EpisodeKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class Learned:
     quote: str
     said: date
     project: str
+    kind: EpisodeKind = EpisodeKind.CORRECTION
     sessions: int = 1
     confirmed: bool = True
 

@@ -11,21 +11,18 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, tzinfo
+from datetime import tzinfo
 from typing import Final
 
 from tasks.domain.clock import local_day
 from tasks.domain.ids import shown
 from tasks.domain.markers import FILE_PREFIX, defuse, one_line
 from tasks.domain.units import EpisodeKind, Lesson
+from tasks.render.phrases import long_date
 
 SYSTEM_FIELDS: Final = ("name", "description", "type", "everest", "trust", "since", "sessions")
 """The frontmatter fields that are ours: an edit to one is reverted, never obeyed."""
 
-_MONTHS: Final = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
 _FRONT: Final = re.compile(
     r"\A\ufeff?---[ \t]*\n(?P<front>.*?)^---[ \t]*\n(?P<body>.*)\Z", re.DOTALL | re.MULTILINE
 )
@@ -52,11 +49,6 @@ def file_name(lesson_id: str) -> str:
 def rule_of(lesson: Lesson) -> str:
     """Return the lesson's rule as it is written everywhere: one line, inert as Markdown."""
     return one_line(lesson.text)
-
-
-def long_date(day: date) -> str:
-    """Return a date as people write it, the same in every locale."""
-    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 def lesson_file(lesson: Lesson, zone: tzinfo, *, extras: tuple[str, ...] = ()) -> str:
