@@ -106,16 +106,18 @@ class StoreLocked(StoreError):
 
     def __init__(self, path: Path, holder: str) -> None:
         super().__init__(
-            f"the store is being written by {holder} ({path}); wait for it or stop it, then run this again"
+            f"the store is being written by {holder} ({path}); "
+            "wait for it or stop it, then run this again"
         )
 
 
 class StoreBehind(StoreError):
-    """The ledger holds a record that the store could not commit; opening the store again applies it."""
+    """The ledger holds a record that the store could not commit; the next opening applies it."""
 
     def __init__(self, tx: int, why: str) -> None:
         super().__init__(
-            f"record {tx} is durable in the ledger but the store did not commit it ({why}); run the command again"
+            f"record {tx} is durable in the ledger but the store did not commit it ({why}); "
+            "run the command again"
         )
 
 
@@ -124,7 +126,8 @@ class StoreCorrupt(StoreError):
 
     def __init__(self, path: Path, kept: Path, why: str) -> None:
         super().__init__(
-            f"{path} cannot be read ({why}); it was kept as {kept}. Run `everest rebuild` to make it again from the ledger"
+            f"{path} cannot be used ({why}); it was kept as {kept}. "
+            "Run `everest rebuild` to make it again from the ledger"
         )
 
 
@@ -133,7 +136,8 @@ class StoreNewer(StoreError):
 
     def __init__(self, path: Path, found: int, known: int) -> None:
         super().__init__(
-            f"{path} has schema {found}, this Everest knows {known}; upgrade Everest, nothing was changed"
+            f"{path} has schema {found}, this Everest knows {known}; "
+            "upgrade Everest, nothing was changed"
         )
 
 
@@ -147,7 +151,7 @@ class LedgerBroken(StoreError):
 
 
 class KeyMissing(StoreError):
-    """The key behind digests is gone although a ledger made with it exists; a new one would readmit refused values."""
+    """The key behind digests is gone beside a ledger; a new one would readmit refused values."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(
@@ -160,7 +164,8 @@ class UnsupportedFilesystem(StoreError):
 
     def __init__(self, path: Path, kind: str) -> None:
         super().__init__(
-            f"{path} is on {kind}, where locks and durable writes cannot be relied on; set EVEREST_HOME to a local folder"
+            f"{path} is on {kind}, where locks and durable writes cannot be relied on; "
+            "set EVEREST_HOME to a local folder"
         )
 
 

@@ -53,7 +53,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def load(cls, **given: Any) -> Settings:
-        """Return the settings from the environment, `given` winning; raise `SettingInvalid` by name."""
+        """Return the settings from the environment, `given` winning."""
         try:
             return cls(**given)
         except ValidationError as error:

@@ -67,6 +67,8 @@ def apply(database: Database, record: Record, digest: str) -> None:
     for name, table in UPSERTS.items():
         if name in groups:
             put_rows(database, table, groups[name])
+    if "episode" in groups:
+        _drop_vectors(database, groups["episode"])
     if "lesson" in groups:
         _close_versions(database, record.tx)
     for name, special in _SPECIALS.items():
@@ -105,6 +107,14 @@ def _close_versions(database: Database, tx: int) -> None:
         "FROM lesson_versions AS new WHERE new.tx = ? AND new.lesson_id = old.lesson_id "
         "AND new.version = old.version + 1",
         [tx],
+    )
+
+
+def _drop_vectors(database: Database, ops: list[Op]) -> None:
+    """A vector stands for the words it was made of; the next night embeds the new ones."""
+    database.run(
+        "DELETE FROM embeddings WHERE unit_id IN (SELECT unnest(?::VARCHAR[]))",
+        [[op["id"] for op in ops]],
     )
 
 

@@ -125,7 +125,7 @@ class Query:
 
 def compile(query: Query) -> tuple[str, dict[str, Any]]:  # noqa: A001  the word the design uses
     """Return the SQL and parameters of a read; the four keys and belief are always in it."""
-    params: dict[str, Any] = dict(zip(KEYS, query.scope.keys(), strict=True))
+    params = keys_of(query.scope)
     clauses = [f"t.{key} = ${key}" for key in KEYS]
     for filter_ in query.filters:
         clause, more = _clause(filter_, query.subject)
@@ -183,6 +183,11 @@ def shown(database: Database, scope: Scope) -> dict[str, frozenset[str]]:
         if row["disposition"] == "shown" and row["session_id"]:
             found.setdefault(row["lesson_id"], set()).add(row["session_id"])
     return {lesson: frozenset(ids) for lesson, ids in found.items()}
+
+
+def keys_of(scope: Scope) -> dict[str, Any]:
+    """Return a scope's keys as the parameters of a statement."""
+    return dict(zip(KEYS, scope.keys(), strict=True))
 
 
 def scopes(database: Database) -> list[Scope]:

@@ -1,0 +1,96 @@
+"""What a person or an agent says to the memory: remember, reject, forget. Appended, never written.
+
+Each is checked against what was refused before, answered `accepted` or refused, and decided finally
+by the gateway when a night folds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tasks.domain import canon
+from tasks.domain.ids import note_id
+from tasks.domain.proposals import Actor
+from tasks.domain.redaction import redact
+from tasks.domain.scope import Scope
+from tasks.errors import Refused, UsageError
+from tasks.memory import Found, Memory
+from tasks.store import journal
+
+MAX_NOTE = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What was accepted: the unit's id, and what happens to it now and at the next night."""
+
+    unit_id: str
+    now: str
+
+
+def remember(memory: Memory, text: str, *, scope: Scope, actor: Actor, at: datetime) -> Accepted:
+    """Append a note; it can be recalled at once.
+
+    Raises:
+        UsageError: when there is nothing in it, or too much.
+        Refused: when this very value was rejected or forgotten in this scope.
+    """
+    clean = redact(text.strip())
+    if not canon.canon(clean):
+        raise UsageError("nothing to remember: the text is empty")
+    if len(clean) > MAX_NOTE:
+        raise UsageError(f"a note holds at most {MAX_NOTE} characters, this one has {len(clean)}")
+    if memory.is_buried(clean, scope):
+        raise Refused(
+            "this was rejected or forgotten before", "`everest lessons --rejected` lists what was"
+        )
+    journal.append(
+        memory.places.journal, "remember", {"text": clean}, scope=scope, actor=actor, at=at
+    )
+    unit = note_id(memory.key_for_writing(), scope, canon.canon(clean, 1))
+    return Accepted(unit, "it can be recalled from now on")
+
+
+def decide(  # noqa: PLR0913  who decides what, about which unit, and why
+    memory: Memory, verb: str, found: Found, *, reason: str, actor: Actor, at: datetime
+) -> Accepted:
+    """Append a rejection or a forgetting; the unit is out of every reading at once.
+
+    Args:
+        memory: the reader, for the wordings that the decision binds.
+        verb: `reject` or `forget`.
+        found: the unit.
+        reason: one line, kept with the decision.
+        actor: a person decides; from anyone else it only withholds, until a person decides.
+        at: now.
+
+    Raises:
+        UsageError: when a rejection gives no reason.
+    """
+    if verb == "reject" and not reason.strip():
+        raise UsageError("give a reason: --reason 'why this is wrong'")
+    body = {
+        "verb": verb,
+        "unit": found.row["unit"],
+        "unit_id": found.row["id"],
+        "sources": found.row["sources"],
+        "digests": memory.digests([found.row["text"]]),
+        "reason": reason.strip(),
+    }
+    journal.append(memory.places.journal, "decide", body, scope=found.scope, actor=actor, at=at)
+    return Accepted(found.row["id"], _consequence(verb, actor))
+
+
+def _consequence(verb: str, actor: Actor) -> str:
+    if actor is not Actor.PERSON:
+        return (
+            "withheld from now on; only a person at a terminal can decide it for good, "
+            "and the next morning report asks"
+        )
+    if verb == "forget":
+        return (
+            "hidden from now on; the next night deletes its rows and keeps it out. "
+            "Its bytes remain in the store's file until `everest compact`"
+        )
+    return "hidden from now on; the next night records it, and it is not learned again"

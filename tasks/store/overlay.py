@@ -1,0 +1,112 @@
+"""The journal's tail laid over the view: add a note, hide a unit, replace a text. Nothing else.
+
+So a reader sees its own writes at once and a rejection takes effect at once, although only a flow
+ever writes the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.domain import canon
+from tasks.domain.ids import note_id
+from tasks.domain.proposals import Actor
+from tasks.domain.scope import Scope
+from tasks.domain.units import Grounding
+from tasks.store.journal import Line, unfolded
+
+HIDING = ("reject", "forget", "veto")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note that no night has folded yet; `row` is shaped like a unit's of the view."""
+
+    row: dict[str, Any]
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """What to add to, hide from and replace in a view.
+
+    Attributes:
+        hidden: ids of units, and of what rests on them where that is to go too.
+        buried: keyed digests of values refused since the view.
+        replaced: lesson id -> its new text.
+        lines: journal lines that no night has folded yet; `bad`: those that are no lines.
+    """
+
+    notes: tuple[Note, ...]
+    hidden: frozenset[str]
+    buried: frozenset[str]
+    replaced: Mapping[str, str]
+    lines: int
+    bad: int
+
+
+def overlay(journal: Path, offsets: Mapping[str, int], *, key: bytes | None) -> Overlay:
+    """Return what was said since the view that covers `offsets`.
+
+    Args:
+        journal: the journal's folder.
+        offsets: segment -> bytes that the view includes.
+        key: the key of digests; None before the first night, when no note can have been made.
+    """
+    read = list(unfolded(journal, offsets))
+    lines = sorted((line for one in read for line in one.lines), key=lambda line: line.at)
+    decided = [line for line in lines if line.op == "decide" and line.body["verb"] in HIDING]
+    hidden = frozenset(unit for line in decided for unit in _hides(line))
+    buried = frozenset(digest for line in decided for _, digest in line.body.get("digests", ()))
+    return Overlay(
+        notes=tuple(_notes(lines, key, hidden, buried)) if key else (),
+        hidden=hidden,
+        buried=buried,
+        replaced={
+            line.body["lesson_id"]: line.body["text"] for line in lines if line.op == "edit_file"
+        },
+        lines=len(lines),
+        bad=sum(one.bad for one in read),
+    )
+
+
+def _hides(line: Line) -> list[str]:
+    forgets = line.body["verb"] == "forget"
+    return [line.body["unit_id"], *(line.body.get("sources", ()) if forgets else ())]
+
+
+def _notes(
+    lines: Iterable[Line], key: bytes, hidden: frozenset[str], buried: frozenset[str]
+) -> Iterable[Note]:
+    seen: set[str] = set()
+    for line in lines:
+        if line.op != "remember":
+            continue
+        text = line.body["text"]
+        unit = note_id(key, line.scope, canon.canon(text, 1))
+        digests = {digest for _, digest in canon.digests(key, text)}
+        if unit in seen | hidden or digests & buried:
+            continue
+        seen.add(unit)
+        yield Note(_row(unit, line, text), line.scope)
+
+
+def _row(unit: str, line: Line, text: str) -> dict[str, Any]:
+    person = line.actor is Actor.PERSON
+    return {
+        "id": unit,
+        "unit": "episode",
+        "kind": "note",
+        "text": text,
+        "gist": "",
+        "at": line.at,
+        "agent": line.body.get("agent", ""),
+        "session": "",
+        "grounding": (Grounding.PERSON if person else Grounding.INFERRED).value,
+        "trust": "",
+        "sources": [],
+        "strength": [1.0, line.at, 0],
+    }

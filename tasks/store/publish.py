@@ -1,0 +1,205 @@
+"""Publish the view: write what changed under new names, then swap one pointer.
+
+Invariants: a folder never changes once a manifest names it; a reader sees one publication whole;
+what neither of the two kept manifests names is deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from tasks.domain.clock import iso
+from tasks.domain.scope import Scope
+from tasks.durable import FILE_MODE, make_folder, swap_file, sync_folder
+from tasks.embedding.index import build_lexical
+from tasks.errors import WriteFailed
+from tasks.store import catalog, journal
+from tasks.store.digest import store_digest
+from tasks.store.handle import Store
+from tasks.store.shelves import (
+    Passage,
+    Unit,
+    passages_of,
+    talk_of,
+    tombstone_digests,
+    units_of,
+)
+from tasks.store.view import Manifest, ScopeEntry, current
+
+_KEPT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a publication came to: its number, and how many scopes were written again."""
+
+    number: int
+    written: int
+    kept: int
+    digest: str
+
+
+def publish(
+    store: Store,
+    space: str,
+    *,
+    at: datetime,
+    step: Callable[[str], None] = lambda _: None,
+) -> Published:
+    """Publish the store as it stands; a store that changed nothing keeps its view.
+
+    Args:
+        store: the open store.
+        space: the embedding space whose vectors are published.
+        at: now, for the manifest.
+        step: told the scope that is being written.
+
+    Raises:
+        WriteFailed: when the disk refuses; the view that was current stays current.
+    """
+    folder = make_folder(store.places.view)
+    before = current(folder)
+    number = _next_number(folder)
+    entries, written = [], 0
+    known = {entry.scope: entry for entry in before.manifest.scopes} if before else {}
+    for scope, stamp in _stamps(store, space):
+        entry = known.get(scope)
+        if entry is None or entry.stamp != stamp:
+            step(scope.project_id)
+            entry = ScopeEntry(scope, f"{scope.folder}-{number}", stamp)
+            _write_scope(store, scope, space, folder / "scopes" / entry.folder)
+            written += 1
+        entries.append(entry)
+    manifest = Manifest(
+        number,
+        iso(at),
+        tuple(entries),
+        _offsets(store),
+        store_digest(store.database),
+        space,
+        catalog.write(store, folder, number, before),
+    )
+    if before is None or _differs(before.manifest, manifest):
+        swap_file(folder / f"{number}.json", manifest.dump())
+        swap_file(folder / "current", f"{number}.json".encode())
+        _tidy(store, folder, at)
+    else:
+        manifest = before.manifest
+    return Published(manifest.number, written, len(entries) - written, manifest.digest)
+
+
+def _differs(before: Manifest, after: Manifest) -> bool:
+    def content(manifest: Manifest) -> tuple[Any, ...]:
+        return (
+            manifest.scopes,
+            dict(manifest.offsets),
+            manifest.digest,
+            manifest.space,
+            manifest.catalog,
+        )
+
+    return content(before) != content(after)
+
+
+def _next_number(folder: Path) -> int:
+    numbers = [int(path.stem) for path in folder.glob("*.json") if path.stem.isdigit()]
+    return max(numbers, default=0) + 1
+
+
+def _stamps(store: Store, space: str) -> list[tuple[Scope, str]]:
+    """Return every scope with what it was last changed by: record, vectors and space."""
+    rows = store.database.rows(
+        "SELECT owner_id, owner_type, app_id, project_id, tx, coalesce(stamp, '') "
+        "FROM scope_changes LEFT JOIN vector_changes "
+        "USING (owner_id, owner_type, app_id, project_id) ORDER BY ALL"
+    )
+    return [(Scope(*row[:4]), f"{row[4]} {row[5]} {space}") for row in rows]
+
+
+def _offsets(store: Store) -> dict[str, int]:
+    rows = store.database.rows("SELECT segment, bytes FROM journal_offsets ORDER BY segment")
+    return {name: done for name, done in rows if (store.places.journal / name).exists()}
+
+
+def _write_scope(store: Store, scope: Scope, space: str, folder: Path) -> None:
+    if folder.exists():  # left by a run that was killed before its manifest
+        shutil.rmtree(folder)
+    make_folder(folder)
+    try:
+        talk = talk_of(store, scope)
+        _save_units(folder, units_of(store, scope, space, talk))
+        _save_passages(folder, passages_of(talk))
+        (folder / "tombstones.json").write_bytes(orjson.dumps(tombstone_digests(store, scope)))
+        _seal(folder)
+    except OSError as error:
+        raise WriteFailed(folder, error.strerror or str(error)) from error
+    sync_folder(folder.parent)
+
+
+def _seal(folder: Path) -> None:
+    """Make a folder's files private and put them on the disk before a manifest names them."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            path.chmod(FILE_MODE)
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def _save_units(folder: Path, units: Sequence[Unit]) -> None:
+    _save_rows(folder, "units", (unit.row for unit in units))
+    _save_array(folder, "units-at", [unit.at for unit in units])
+    _save_array(folder, "units-strength", [unit.strength for unit in units])
+    _save_array(folder, "units-as-of", [unit.as_of for unit in units])
+    dim = max((len(unit.vector) for unit in units), default=0)
+    matrix = np.zeros((len(units), dim), dtype=np.float32)
+    for row, unit in enumerate(units):
+        matrix[row, : len(unit.vector)] = unit.vector
+    np.save(folder / "units-vectors.npy", matrix, allow_pickle=False)
+    build_lexical([u.context for u in units]).save(make_folder(folder / "units-words"))
+
+
+def _save_passages(folder: Path, passages: Sequence[Passage]) -> None:
+    _save_rows(folder, "passages", (passage.row for passage in passages))
+    _save_array(folder, "passages-at", [passage.at for passage in passages])
+    build_lexical([p.context for p in passages]).save(make_folder(folder / "passages-words"))
+
+
+def _save_array(folder: Path, name: str, values: list[float]) -> None:
+    np.save(folder / f"{name}.npy", np.array(values, dtype=np.float64), allow_pickle=False)
+
+
+def _save_rows(folder: Path, name: str, rows: Iterable[dict[str, Any]]) -> None:
+    starts = [0]
+    with (folder / f"{name}.jsonl").open("wb") as file:
+        for row in rows:
+            starts.append(starts[-1] + file.write(orjson.dumps(row) + b"\n"))
+    np.save(folder / f"{name}-starts.npy", np.array(starts, dtype=np.int64), allow_pickle=False)
+
+
+def _tidy(store: Store, folder: Path, at: datetime) -> None:
+    """Delete what no kept manifest names, and put away journal segments that both cover."""
+    numbers = sorted((int(p.stem) for p in folder.glob("*.json") if p.stem.isdigit()), reverse=True)
+    kept = [Manifest.parse((folder / f"{n}.json").read_bytes()) for n in numbers[:_KEPT]]
+    for number in numbers[_KEPT:]:
+        (folder / f"{number}.json").unlink()
+    named = {entry.folder for manifest in kept for entry in manifest.scopes}
+    for path in (folder / "scopes").glob("*"):
+        if path.name not in named:
+            shutil.rmtree(path)
+    lists = {manifest.catalog for manifest in kept}
+    for path in folder.glob("catalog-*"):
+        if path.name not in lists:
+            shutil.rmtree(path)
+    if len(kept) == _KEPT:
+        both = kept[0].offsets.keys() & kept[1].offsets.keys()
+        covered = {name: min(m.offsets[name] for m in kept) for name in both}
+        journal.retire(store.places.journal, covered, today=iso(at)[:10])

@@ -1,0 +1,198 @@
+"""The published view as its readers see it: immutable folders, one a scope, mapped, never locked.
+
+A read opens its scope's folder and the owner's `@global` one, so no arm of a search can leave its
+scope. Reading needs numpy and a JSON parser, nothing of the store.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from tasks.domain.scope import Scope
+from tasks.embedding.index import Lexical
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeEntry:
+    """A scope in a manifest: its folder, and the stamp of what was published in it."""
+
+    scope: Scope
+    folder: str
+    stamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One publication.
+
+    Attributes:
+        offsets: journal segment -> bytes that it includes; the overlay starts there.
+        digest: the store's, as published.
+        space: the embedding space of its vectors.
+        catalog: the folder of lists.
+    """
+
+    number: int
+    at: str
+    scopes: tuple[ScopeEntry, ...]
+    offsets: Mapping[str, int]
+    digest: str
+    space: str
+    catalog: str
+
+    def dump(self) -> bytes:
+        """Return the manifest's file."""
+        return orjson.dumps(
+            {
+                "v": VERSION,
+                "number": self.number,
+                "at": self.at,
+                "scopes": [[list(e.scope.keys()), e.folder, e.stamp] for e in self.scopes],
+                "offsets": dict(self.offsets),
+                "digest": self.digest,
+                "space": self.space,
+                "catalog": self.catalog,
+            },
+            option=orjson.OPT_INDENT_2,
+        )
+
+    @classmethod
+    def parse(cls, data: bytes) -> Manifest:
+        """Return the manifest that a file holds."""
+        found = orjson.loads(data)
+        scopes = tuple(ScopeEntry(Scope(*keys), *rest) for keys, *rest in found["scopes"])
+        return cls(
+            found["number"],
+            found["at"],
+            scopes,
+            found["offsets"],
+            found["digest"],
+            found["space"],
+            found["catalog"],
+        )
+
+
+class Table:
+    """Rows of JSON lines with an index of where each begins: one row costs one read."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path = folder / f"{name}.jsonl"
+        self._starts: NDArray[np.int64] = np.load(folder / f"{name}-starts.npy", mmap_mode="r")
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        start, end = int(self._starts[row]), int(self._starts[row + 1])
+        with self._path.open("rb") as file:
+            file.seek(start)
+            found: dict[str, Any] = orjson.loads(file.read(end - start))
+        return found
+
+
+class Shelf:
+    """What can be found in one scope of one kind: rows, when they were, and the words in them."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder, name
+
+    @functools.cached_property
+    def rows(self) -> Table:
+        """Return the rows themselves."""
+        return Table(self._folder, self._name)
+
+    @functools.cached_property
+    def at(self) -> NDArray[np.float64]:
+        """Return when each row was, in seconds since 1970, shape (n,)."""
+        found: NDArray[np.float64] = self._array("at")
+        return found
+
+    @functools.cached_property
+    def words(self) -> Lexical:
+        """Return the lexical index over the rows."""
+        return Lexical.load(self._folder / f"{self._name}-words")
+
+    def _array(self, name: str) -> Any:
+        return np.load(self._folder / f"{self._name}-{name}.npy", mmap_mode="r")
+
+
+class Units(Shelf):
+    """The episodes and lessons of a scope, with their strengths and vectors."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, "units")
+
+    @functools.cached_property
+    def vectors(self) -> NDArray[np.float32]:
+        """Return unit vectors, shape (n, dim); a row of zeros for a unit not embedded yet."""
+        found: NDArray[np.float32] = self._array("vectors")
+        return found
+
+    def strengths(self, now: float) -> NDArray[np.float64]:
+        """Return each row's strength at `now`, halved every 45 whole days; shape (n,)."""
+        days = np.maximum(np.floor((now - self._as_of) / 86_400), 0)
+        return self._strength * np.exp2(-days / 45)
+
+    @functools.cached_property
+    def _strength(self) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = self._array("strength")
+        return found
+
+    @functools.cached_property
+    def _as_of(self) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = self._array("as-of")
+        return found
+
+
+class ScopeView:
+    """One scope's folder, opened lazily."""
+
+    def __init__(self, folder: Path, scope: Scope) -> None:
+        self.scope = scope
+        self._folder = folder
+        self.units = Units(folder)
+        self.passages = Shelf(folder, "passages")
+
+    @functools.cached_property
+    def buried(self) -> frozenset[str]:
+        """Return the keyed digests of the values that tombstones keep out of this scope."""
+        return frozenset(orjson.loads((self._folder / "tombstones.json").read_bytes()))
+
+
+class View:
+    """One publication, opened for reading."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self._folder = folder
+        self.manifest = manifest
+
+    def scope(self, scope: Scope) -> ScopeView | None:
+        """Return a scope's folder, or None when nothing was ever published in it."""
+        for entry in self.manifest.scopes:
+            if entry.scope == scope:
+                return ScopeView(self._folder / "scopes" / entry.folder, scope)
+        return None
+
+    def listed(self, name: str) -> list[dict[str, Any]]:
+        """Return a list of the catalog by its name: projects, lessons, sessions and others."""
+        path = self._folder / self.manifest.catalog / f"{name}.jsonl"
+        return [orjson.loads(line) for line in path.read_bytes().split(b"\n") if line]
+
+
+def current(folder: Path) -> View | None:
+    """Return the current view, or None before the first publication."""
+    try:
+        name = (folder / "current").read_text("ascii").strip()
+        return View(folder, Manifest.parse((folder / name).read_bytes()))
+    except FileNotFoundError:
+        return None
