@@ -1,0 +1,161 @@
+"""Read a Claude Code transcript as a session: streamed, forgiving, from a mark where one is known.
+
+Invariant: one bad record never loses a file, one bad file never stops a night, and every line is
+accounted for. An incomplete last line is left for the next reading and not counted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from tasks.domain.session import PersonTurn, ReadCounts
+from tasks.evidence.conversation import Conversation
+from tasks.evidence.facts import Facts
+from tasks.evidence.lines import (
+    Record,
+    aside_type,
+    is_blank,
+    is_compressed,
+    open_transcript,
+    records_of,
+)
+from tasks.evidence.reading import NothingRead, Reading, Resume, SessionRead
+from tasks.evidence.repeats import MayRepeat
+from tasks.evidence.resuming import mark_of, resumed
+from tasks.evidence.turns import Turns
+
+AGENT: Final = "claude_code"
+_NEWLINE: Final = 0x0A
+
+
+def read_session(path: Path, *, resume: Resume | None = None) -> Reading:
+    """Read a transcript, or what was appended to it since a mark.
+
+    Args:
+        path: a `.jsonl` file, or `.jsonl.gz` (always read whole).
+        resume: what an earlier reading of the same, since only appended, file knew.
+
+    Returns:
+        The whole session either way, earlier turns as `resume` holds them; or why there is none.
+    """
+    if resume is not None and not is_compressed(path) and _reaches(path, resume.mark.offset):
+        try:
+            return _Reader(path, resume).read()
+        except MayRepeat:
+            pass
+    return _Reader(path, None).read()
+
+
+class _Reader:
+    """One pass over one file."""
+
+    def __init__(self, path: Path, resume: Resume | None) -> None:
+        self._path = path
+        self._mark = resume.mark if resume is not None else None
+        self._offset = resume.mark.offset if resume is not None else 0
+        self._line = resume.mark.line if resume is not None else 0
+        self._conversation = (
+            resumed(path, resume, AGENT)
+            if resume is not None
+            else Conversation(AGENT, Facts(session_id_of(path)), Turns(), ReadCounts())
+        )
+
+    def read(self) -> Reading:
+        counts = self._conversation.counts
+        try:
+            with open_transcript(self._path) as stream:
+                cut = self._stream(stream)
+        except OSError as error:
+            return NothingRead(error.strerror or str(error), counts, 0)
+        if not self._conversation.turns.all():
+            return NothingRead(cut or _why_nothing(counts), counts, self._bytes())
+        return SessionRead(
+            self._conversation.session(str(self._path), self._bytes()),
+            self._conversation.turns.changed(),
+            None if is_compressed(self._path) else self._mark,
+            cut,
+        )
+
+    def _stream(self, stream: BinaryIO | gzip.GzipFile) -> str:
+        """Take in every line; return why reading stopped early, "" at a plain end."""
+        try:
+            if self._offset:
+                stream.seek(self._offset)
+            self._lines(stream)
+        except EOFError:
+            return "the compressed file is cut off"
+        except (gzip.BadGzipFile, zlib.error) as error:
+            return f"the compressed file is damaged: {error}"
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
+
+    def _lines(self, lines: Iterable[bytes]) -> None:
+        for line in lines:
+            if line[-1] != _NEWLINE and not self._is_whole(line):
+                return
+            self._take(line)
+
+    def _is_whole(self, line: bytes) -> bool:
+        """Tell whether a last line with no newline is complete: no part of an object is one."""
+        return records_of(line) is not None
+
+    def _take(self, line: bytes) -> None:
+        conversation = self._conversation
+        start, self._offset = self._offset, self._offset + len(line)
+        aside = aside_type(line)
+        if aside is not None:
+            conversation.counts.read += 1
+            conversation.counts.set_aside[aside] += 1
+        elif not is_blank(line):
+            self._records(records_of(line), start)
+        self._line += 1 if line[-1] == _NEWLINE else 0
+        last = conversation.turns.last_person
+        if last is not None:
+            self._set_mark(last)
+
+    def _records(self, records: list[Record] | None, start: int) -> None:
+        conversation = self._conversation
+        if records is None:
+            conversation.counts.read += 1
+            conversation.counts.failed.append(self._line + 1)
+            return
+        for record in records:
+            conversation.take(record, start)
+
+    def _set_mark(self, last: PersonTurn) -> None:
+        """Let the mark follow to where the person spoke last, as soon as nothing is open there."""
+        stands = self._mark is not None and self._mark.last == last.uuid
+        if not stands and self._conversation.is_settled():
+            self._mark = mark_of(self._conversation, last, offset=self._offset, line=self._line)
+
+    def _bytes(self) -> int:
+        """Return how far reading got: bytes of the file itself where that can be said."""
+        if not is_compressed(self._path):
+            return self._offset
+        try:
+            return self._path.stat().st_size
+        except OSError:
+            return 0
+
+
+def session_id_of(path: Path) -> str:
+    """Return a transcript's session id: its name, since copies keep their parent's id inside."""
+    return path.name.removesuffix(".gz").removesuffix(".jsonl")
+
+
+def _reaches(path: Path, offset: int) -> bool:
+    try:
+        return path.stat().st_size >= offset
+    except OSError:
+        return False
+
+
+def _why_nothing(counts: ReadCounts) -> str:
+    if not counts.read:
+        return "the file is empty"
+    return "no record could be read" if len(counts.failed) == counts.read else "nobody speaks in it"
