@@ -1,5 +1,6 @@
 """The deterministic detectors: corrections, refusals, errors, surprises and offers of a session."""
 
+from tasks.evidence.detectors.failures import command_of
 from tasks.evidence.detectors.findings import (
     Answer,
     Correction,
@@ -29,6 +30,7 @@ __all__ = [
     "RefusedCall",
     "Surprise",
     "answered",
+    "command_of",
     "detect",
     "exchanges",
     "offered",

@@ -106,7 +106,7 @@ def _cause(text: str) -> str:
 
 
 def _announced(line: str) -> str:
-    """Return the cause that a line of the host's own notice names: it stands at the line's start."""
+    """Return the cause that a notice of the host's names at the start of a line."""
     lowered = line.strip().lower()
     if not lowered.startswith(
         ("api error", "you've hit", "you’ve hit", "prompt is", "claude usage")

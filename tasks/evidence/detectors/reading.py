@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 from tasks.domain.session import AgentTurn, Channel, PersonTurn
-from tasks.evidence.detectors.cues import cues, table, weight_of
+from tasks.evidence.detectors.cues import compiled, cues, table, weight_of
 from tasks.evidence.detectors.text import clauses, own_words
 
 _TAIL: Final = 400
@@ -130,7 +129,5 @@ def _kept(after: AgentTurn | None) -> bool:
     return any(call.name in _WRITES and files.search(call.line.lower()) for call in after.calls)
 
 
-@cache
 def _pattern(name: str, section: str) -> re.Pattern[str]:
-    text = table(name)[section]["pattern"].replace("'", "['’]")
-    return re.compile(text, re.DOTALL | re.VERBOSE)
+    return compiled(table(name)[section]["pattern"])

@@ -1,0 +1,6 @@
+"""What lessons say: frames of ours around the person's own words, and what must be held back."""
+
+from tasks.wording.lessons import Held, Unworded, Worded, Wording, word
+from tasks.wording.unsafe import neutralised, unsafe
+
+__all__ = ["Held", "Unworded", "Worded", "Wording", "neutralised", "unsafe", "word"]

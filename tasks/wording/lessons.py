@@ -1,0 +1,119 @@
+"""The text of a lesson: a template of ours with the person's spans or known names in its slots.
+
+Invariant: a text is at most 300 characters and a quote at most 500; no content word comes from
+anywhere but the template, the person's typing, or the failed call. What could do harm is held.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from tasks.cues import table
+from tasks.domain.units import Episode, EpisodeKind
+from tasks.wording.spans import content_words, rule_of, trimmed
+from tasks.wording.unsafe import neutralised, unsafe
+
+TEXT_ROOM: Final = 300
+QUOTE_ROOM: Final = 500
+_NAME: Final = re.compile(r"[\w.+-]{1,40}")
+_LEAD: Final = re.compile(
+    r"(?i)^(?:(?:ah|oh|so|and|but|ok|it|this|that)[\s,]+)*turn(?:s|ed)\sout\s(?:that\s)?"
+)
+_FIRST_PERSON: Final = re.compile(r"(?i)\b(?:i|i['’]\w+|my|me|we|us|our|you|your)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """A text that may stand, with the words behind it."""
+
+    text: str
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A text that waits for a person, and why."""
+
+    text: str
+    quote: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unworded:
+    """No rule that a stranger could follow can be made."""
+
+    reason: str
+
+
+Wording = Worded | Held | Unworded
+
+
+def word(kind: EpisodeKind, episodes: Sequence[Episode]) -> Wording:
+    """Return the text of the lesson that episodes of one kind teach."""
+    match kind:
+        case EpisodeKind.CORRECTION:
+            return _corrected(episodes)
+        case EpisodeKind.ERROR:
+            return _failed(episodes)
+        case EpisodeKind.SURPRISE:
+            return _surprised(episodes)
+        case EpisodeKind.SESSION | EpisodeKind.ENVIRONMENT | EpisodeKind.NOTE:
+            return Unworded(f"{kind.value} episodes make no lesson")
+        case _:
+            assert_never(kind)
+
+
+def _corrected(episodes: Sequence[Episode]) -> Wording:
+    """Word the first episode that gives a rule: stated rules first, then the latest words."""
+    order = sorted(episodes, key=lambda one: (one.rule == "", -one.at.timestamp(), one.id))
+    for episode in order:
+        span = neutralised(episode.rule or episode.words)
+        rule = rule_of(span, _about(episode))
+        if rule and len(rule) <= TEXT_ROOM:
+            return _checked(rule, neutralised(episode.words), span)
+    return Unworded("the person's words do not stand by themselves")
+
+
+def _failed(episodes: Sequence[Episode]) -> Wording:
+    first = min(episodes, key=lambda one: (one.at, one.id))
+    remedy: dict[str, str] = table(__package__, "remedies").get(first.error_class, {})
+    command = first.command if _NAME.fullmatch(first.command) else ""
+    template = remedy.get("text", "")
+    if "{command}" in template and not command:
+        template = remedy.get("plain", "")
+    if not template:
+        return Unworded(f"errors of the class {first.error_class!r} teach no rule by themselves")
+    tool = first.tool if _NAME.fullmatch(first.tool) else "the tool"
+    text = template.format(tool=tool, command=command)
+    return _checked(text, neutralised(first.words), text)
+
+
+def _surprised(episodes: Sequence[Episode]) -> Wording:
+    for episode in sorted(episodes, key=lambda one: (one.at, one.id)):
+        said = _LEAD.sub("", neutralised(episode.words))
+        if not _FIRST_PERSON.search(said) and rule_of(said) and len(content_words(said)) > 3:
+            return _checked(f'Check first: "{trimmed(said)}"', neutralised(episode.words), said)
+    return Unworded("the agent's words do not stand by themselves")
+
+
+def _checked(text: str, words: str, span: str) -> Wording:
+    """Hold what is unsafe; a quote that is unsafe around a safe text shrinks to the span in it."""
+    quote = _cut(words)
+    reason = unsafe(text)
+    if reason is not None:
+        return Held(text, quote, reason)
+    return Worded(text, _cut(span) if unsafe(quote) else quote)
+
+
+def _about(episode: Episode) -> str:
+    """Return a name from the call that the person stopped, "" when there is none to trust."""
+    name = episode.command or episode.tool
+    return name if _NAME.fullmatch(name) else ""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= QUOTE_ROOM else text[: QUOTE_ROOM - 1].rstrip() + "…"
