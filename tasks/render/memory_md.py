@@ -210,7 +210,9 @@ def _taken_apart(
     inside = {n for span in spans for n in range(span.start, span.end)}
     outside = [n for n in range(len(lines)) if n not in inside or _is_stranger(lines[n])]
     before = b"".join(lines[n] for n in outside if n < home.start)
-    separator = next((end for end in (b"\r\n", b"\n") if before.endswith(end)), b"")
+    # The separator has the ending of the marker after it: a lone \r before it is the person's.
+    ending = b"\r\n" if lines[home.start].endswith(b"\r\n") else b"\n"
+    separator = ending if before.endswith(ending) else b""
     return Index(
         before=bom + before[: len(before) - len(separator)],
         after=b"".join(lines[n] for n in outside if n >= home.end),
