@@ -61,6 +61,7 @@ class SessionFacts:
         refusals: calls the person refused with no reason, by tool.
         topic: tools and command words met, sorted.
         evidence_bytes: how long its evidence file is.
+        turn_ids: the same digest of every turn's uuid, the agent's too: by them a copy is known.
     """
 
     id: str
@@ -79,6 +80,7 @@ class SessionFacts:
     topic: tuple[str, ...]
     by_person: bool
     evidence_bytes: int
+    turn_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

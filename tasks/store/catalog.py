@@ -35,6 +35,7 @@ _LISTS = {
 def write(store: Store, view: Path, number: int, before: View | None) -> str:
     """Write the lists under a new name if one of them changed; return the folder's name."""
     lists = {name: _lines(store, subject) for name, subject in _LISTS.items()}
+    lists["files"] = _files(store)
     stamp = hashlib.sha256(b"\0".join(lists.values())).hexdigest()[:16]
     name = f"catalog-{number}-{stamp}"
     if before is not None and before.manifest.catalog.endswith(stamp):
@@ -43,6 +44,15 @@ def write(store: Store, view: Path, number: int, before: View | None) -> str:
     for listed, data in lists.items():
         swap_file(folder / f"{listed}.jsonl", data)
     return name
+
+
+def _files(store: Store) -> bytes:
+    """Return what became of each transcript's lines; where it is read on from is ours alone."""
+    rows = store.database.rows("SELECT path, state FROM files ORDER BY path")
+    return b"".join(
+        orjson.dumps({"path": path, **orjson.loads(state)["counts"]}) + b"\n"
+        for path, state in rows
+    )
 
 
 def _lines(store: Store, subject: Subject) -> bytes:

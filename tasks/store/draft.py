@@ -142,7 +142,7 @@ class Draft:
             return _UNCHANGED
         self._put("session", row)
         same = {**scope_columns(session.scope), "agent": session.agent, "session_id": session.id}
-        for turn in session.person_turns:
+        for turn in session.turn_ids:
             self._put("turn", {"turn": turn, **same})
         self._log(proposal, "session", session.id, before, row)
         self.standing.sessions[session.agent, session.id] = row

@@ -6,6 +6,7 @@ code base assembles a WHERE clause over memory.
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -28,6 +29,7 @@ from tasks.store.rows import (
 from tasks.store.schema import (
     ALIASES,
     DECISIONS,
+    EMBEDDINGS,
     EPISODES,
     EXPOSURES,
     KEYS,
@@ -41,6 +43,8 @@ from tasks.store.schema import (
     TURNS,
     Table,
 )
+
+SHOWN = "shown"
 
 _LESSONS_FROM = """
 lesson_versions t JOIN lesson_strengths s USING (lesson_id) LEFT JOIN (
@@ -68,6 +72,7 @@ class Subject(Enum):
     DECISIONS = (DECISIONS, "id")
     EXPOSURES = (EXPOSURES, "lesson_id")
     REFUSALS = (REFUSALS, "id")
+    VECTORS = (EMBEDDINGS, "unit_id")
 
     @property
     def table(self) -> Table:
@@ -111,7 +116,14 @@ class AllVersions:
     """Every version of a lesson, not the current one alone."""
 
 
-Filter = Ids | Unarchived | ValidAt | BelievedAt | AllVersions
+@dataclass(frozen=True, slots=True)
+class InSpace:
+    """Only vectors of one embedding space: those of two are never compared."""
+
+    space: str
+
+
+Filter = InSpace | Ids | Unarchived | ValidAt | BelievedAt | AllVersions
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +189,41 @@ def tombstones(database: Database, scope: Scope, *filters: Filter) -> list[Tombs
 
 
 def shown(database: Database, scope: Scope) -> dict[str, frozenset[str]]:
-    """Return, for each lesson of the scope, the sessions in which it was in some channel."""
+    """Return, for each lesson of the scope, the sessions in which it was in some channel.
+
+    A session's exposure by files is the last render before it began.
+    """
     found: dict[str, set[str]] = {}
+    renders: dict[tuple[datetime, str], set[str]] = {}
     for row in rows(database, Query(Subject.EXPOSURES, scope)):
-        if row["disposition"] == "shown" and row["session_id"]:
+        if row["session_id"] and row["disposition"] == SHOWN:
             found.setdefault(row["lesson_id"], set()).add(row["session_id"])
+        elif not row["session_id"]:
+            lines = renders.setdefault((row["at"], row["id"]), set())
+            lines |= {row["lesson_id"]} if row["disposition"] == SHOWN else set()
+    times = sorted(renders)
+    for session in sessions(database, scope) if times else ():
+        last = bisect.bisect_right([at for at, _ in times], session.started) - 1
+        for lesson in renders[times[last]] if last >= 0 else ():
+            found.setdefault(lesson, set()).add(session.id)
     return {lesson: frozenset(ids) for lesson, ids in found.items()}
+
+
+def vector_spaces(database: Database, scope: Scope) -> dict[str, str]:
+    """Return, for each unit of the scope that has a vector, the space it is in."""
+    query = Query(Subject.VECTORS, scope)
+    return {unit: space for unit, space, _ in _vector_rows(database, query)}
+
+
+def vectors(database: Database, scope: Scope, space: str) -> dict[str, bytes]:
+    """Return the scope's vectors in one space, by unit, as packed float32; by id."""
+    rows_ = _vector_rows(database, Query(Subject.VECTORS, scope, (InSpace(space),)))
+    return {unit: vector for unit, _, vector in rows_}
+
+
+def _vector_rows(database: Database, query: Query) -> list[tuple[str, str, bytes]]:
+    sql, params = compile(query)
+    return database.rows(f"SELECT unit_id, space, vector FROM ({sql})", params)  # noqa: S608
 
 
 def keys_of(scope: Scope) -> dict[str, Any]:
@@ -214,6 +255,8 @@ def _clause(filter_: Filter, subject: Subject) -> tuple[str, dict[str, Any]]:
             return f"t.{subject.name_column} IN (SELECT unnest($ids::VARCHAR[]))", {
                 "ids": list(ids)
             }
+        case InSpace(space):
+            return "t.space = $space", {"space": space}
         case Unarchived():
             return "t.archived_at IS NULL", {}
         case ValidAt(at):

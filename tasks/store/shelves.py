@@ -223,9 +223,5 @@ _NONE: Final[NDArray[np.float32]] = np.zeros(0, dtype=np.float32)
 
 
 def _vectors(store: Store, scope: Scope, space: str) -> dict[str, NDArray[np.float32]]:
-    rows = store.database.rows(
-        "SELECT unit_id, vector FROM embeddings WHERE space = $space AND owner_id = $owner_id "
-        "AND owner_type = $owner_type AND app_id = $app_id AND project_id = $project_id",
-        {"space": space, **reads.keys_of(scope)},
-    )
-    return {unit: np.frombuffer(blob, dtype=np.float32) for unit, blob in rows}
+    found = reads.vectors(store.database, scope, space)
+    return {unit: np.frombuffer(packed, dtype=np.float32) for unit, packed in found.items()}

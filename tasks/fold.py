@@ -1,0 +1,249 @@
+"""Fold the journal: what was said since the last night becomes proposals, and the gateway decides.
+
+All of it is one transaction with the offsets it covers, so a line is folded exactly once however
+often a night is killed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from tasks.domain import canon
+from tasks.domain.clock import instant
+from tasks.domain.ids import digest_of, lesson_hash, note_id
+from tasks.domain.proposals import (
+    Action,
+    Actor,
+    Bury,
+    Change,
+    Decision,
+    Expose,
+    Proposal,
+    PutEpisode,
+    PutLesson,
+    Refusal,
+    SetStrength,
+    Stored,
+)
+from tasks.domain.strength import START, touched
+from tasks.domain.units import (
+    Episode,
+    EpisodeKind,
+    Grounding,
+    Lesson,
+    Strength,
+    Tombstone,
+    TombstoneKind,
+    Trust,
+)
+from tasks.wording import unsafe
+from tasks.store import gateway, reads
+from tasks.store.handle import Store
+from tasks.store.journal import Line, unfolded
+from tasks.store.reads import AllVersions, Ids, Query, Subject
+
+_TITLE = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What a fold came to.
+
+    Attributes:
+        lines: lines folded; `bad`: those that were no journal line; `cut`: ends without a newline.
+        refused: refusals by reason.
+    """
+
+    lines: int = 0
+    bad: int = 0
+    cut: int = 0
+    stored: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+def fold(store: Store, *, at: datetime) -> Folded:
+    """Fold every journal line that the store does not hold yet.
+
+    Raises:
+        StoreError, WriteFailed: from the gateway; the lines stay unfolded then.
+    """
+    offsets = dict(store.database.rows("SELECT segment, bytes FROM journal_offsets"))
+    reads_ = list(unfolded(store.places.journal, offsets))
+    lines = sorted((line for one in reads_ for line in one.lines), key=lambda line: line.at)
+    ends = {one.segment: one.end for one in reads_ if one.end > offsets.get(one.segment, 0)}
+    decisions: tuple[Decision, ...] = ()
+    if ends:
+        proposals = _Folding(store, at).proposals(lines)
+        decisions = gateway.commit(store, proposals, at=at, journal=ends).decisions
+    return Folded(
+        lines=len(lines),
+        bad=sum(one.bad for one in reads_),
+        cut=sum(one.cut > 0 for one in reads_),
+        stored=sum(isinstance(decision, Stored) for decision in decisions),
+        refused=Counter(d.reason for d in decisions if isinstance(d, Refusal)),
+    )
+
+
+class _Folding:
+    """One fold in progress; touches of one unit add up within it."""
+
+    def __init__(self, store: Store, at: datetime) -> None:
+        self._store = store
+        self._at = at
+        self._touched: dict[str, tuple[Strength, int]] = {}
+
+    def proposals(self, lines: Iterable[Line]) -> list[Proposal]:
+        return [proposal for line in lines for proposal in self._of(line)]
+
+    def _of(self, line: Line) -> Iterator[Proposal]:
+        match line.op:
+            case "remember":
+                yield self._note(line)
+            case "touch":
+                yield from self._touches(line)
+            case "decide":
+                yield from self._decided(line)
+            case "edit_file":
+                yield from self._edited(line)
+            case "expose":
+                yield self._exposed(line)
+            case _:  # an op that a later release folds; its line stays in the journal's archive
+                return
+
+    def _note(self, line: Line) -> Proposal:
+        text: str = line.body["text"]
+        when = instant(line.at)
+        person = line.actor is Actor.PERSON
+        episode = Episode(
+            id=note_id(self._store.key, line.scope, canon.canon(text, 1)),
+            scope=line.scope,
+            agent=line.body.get("agent", ""),
+            session_id=line.body.get("session", ""),
+            kind=EpisodeKind.NOTE,
+            anchor=line.id,
+            title=text.split("\n", 1)[0][:_TITLE],
+            gist="",
+            words=text,
+            at=when,
+            recorded_at=when,
+            grounding=Grounding.PERSON if person else Grounding.INFERRED,
+            strength=Strength(START, when),
+        )
+        return _proposal(line, PutEpisode(episode), Action.CREATE)
+
+    def _touches(self, line: Line) -> Iterator[Proposal]:
+        for unit, unit_id in line.body["units"]:
+            known = self._touched.get(unit_id) or self._strength(line, unit, unit_id)
+            if known is None:  # forgotten or faded since it was recalled
+                continue
+            strength, recalls = known
+            self._touched[unit_id] = touched(strength, instant(line.at)), recalls + 1
+            change = SetStrength(unit, unit_id, *self._touched[unit_id])
+            yield _proposal(line, change, Action.TOUCH)
+
+    def _strength(self, line: Line, unit: str, unit_id: str) -> tuple[Strength, int] | None:
+        subject = Subject.LESSONS if unit == "lesson" else Subject.EPISODES
+        query = Query(subject, line.scope, (Ids((unit_id,)),))
+        for row in reads.rows(self._store.database, query):
+            return Strength(row["strength"], row["as_of"]), row["recalls"]
+        return None
+
+    def _exposed(self, line: Line) -> Proposal:
+        body = line.body
+        change = Expose(
+            line.id,
+            instant(line.at),
+            body.get("session", ""),
+            body["channel"],
+            tuple(body.get("shown", ())),
+            tuple(body.get("held_out", ())),
+        )
+        return _proposal(line, change, Action.RENDER)
+
+    def _decided(self, line: Line) -> Iterator[Proposal]:
+        verb, unit_id = line.body["verb"], line.body["unit_id"]
+        lesson = self._lesson(line, unit_id)
+        if line.actor not in (Actor.PERSON, Actor.FILE):
+            if lesson is not None:
+                doubted = replace(lesson, trust=Trust.DISPUTED, recorded_at=self._at)
+                yield _proposal(line, PutLesson(doubted), Action.DISPUTE)
+            return
+        stone = Tombstone(
+            id=digest_of("tombstone", line.id),
+            kind=_KINDS[verb],
+            scope=line.scope,
+            unit=line.body["unit"],
+            unit_id=unit_id,
+            digests=self._wordings(line, lesson),
+            sources=lesson.sources if lesson else (unit_id,),
+            reason=line.body.get("reason", ""),
+            actor=line.actor.value,
+            at=instant(line.at),
+        )
+        yield _proposal(line, Bury(stone), _ACTIONS[verb])
+
+    def _edited(self, line: Line) -> Iterator[Proposal]:
+        """An edit of a lesson's file is a correction: the old wording must not come back."""
+        lesson = self._lesson(line, line.body["lesson_id"])
+        text = " ".join(line.body["text"].split())
+        if lesson is None or canon.canon(text) == canon.canon(lesson.text):
+            return
+        if unsafe(text) is not None:
+            return
+        stone = Tombstone(
+            id=digest_of("tombstone", line.id),
+            kind=TombstoneKind.SUPERSEDED,
+            scope=line.scope,
+            unit="lesson",
+            unit_id=lesson.id,
+            digests=canon.digests(self._store.key, lesson.text),
+            sources=lesson.sources,
+            reason="reworded in its file",
+            actor=line.actor.value,
+            at=instant(line.at),
+        )
+        yield _proposal(line, Bury(stone), Action.CORRECT)
+        reworded = replace(
+            lesson,
+            text=text,
+            grounding=Grounding.PERSON,
+            hash=lesson_hash(lesson.kind, canon.canon(text)),
+            recorded_at=self._at,
+        )
+        yield _proposal(line, PutLesson(reworded), Action.CORRECT)
+
+    def _lesson(self, line: Line, unit_id: str) -> Lesson | None:
+        found = reads.lessons(self._store.database, line.scope, Ids((unit_id,)))
+        return found[0] if found else None
+
+    def _wordings(self, line: Line, lesson: Lesson | None) -> tuple[tuple[str, str], ...]:
+        """Return the digests of every wording that the unit ever had, merged ones' included."""
+        given = {(version, digest) for version, digest in line.body.get("digests", ())}
+        if lesson is None:
+            return tuple(sorted(given))
+        query = Query(Subject.ALIASES, line.scope)
+        family = {lesson.id} | {
+            row["old_id"]
+            for row in reads.rows(self._store.database, query)
+            if row["new_id"] == lesson.id
+        }
+        versions = reads.lessons(
+            self._store.database, line.scope, Ids(tuple(family)), AllVersions()
+        )
+        known = {pair for v in versions for pair in canon.digests(self._store.key, v.text)}
+        return tuple(sorted(given | known))
+
+
+_KINDS = {
+    "reject": TombstoneKind.REJECTED,
+    "veto": TombstoneKind.VETO,
+    "forget": TombstoneKind.FORGOTTEN,
+}
+_ACTIONS = {"reject": Action.REJECT, "veto": Action.VETO, "forget": Action.FORGET}
+
+
+def _proposal(line: Line, change: Change, action: Action) -> Proposal:
+    return Proposal(change, action, line.scope, line.actor, "journal")

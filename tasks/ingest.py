@@ -1,0 +1,364 @@
+"""Read the world: transcripts that changed become sessions, turns and episodes, a record a file.
+
+Incremental and idempotent: an append costs its new bytes, a file read twice changes nothing, and
+one bad file never stops a night.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from tasks.domain.project import Probe, identify
+from tasks.domain.proposals import (
+    Action,
+    Actor,
+    Change,
+    Proposal,
+    PutEpisode,
+    PutProject,
+    PutSession,
+    Refusal,
+    Stored,
+)
+from tasks.domain.redaction import redact
+from tasks.domain.scope import Scope
+from tasks.domain.session import PersonTurn, ReadCounts, Session
+from tasks.domain.units import Project
+from tasks.evidence.claude_code import AGENT, read_session, session_id_of
+from tasks.evidence.copies import drop_copied
+from tasks.evidence.detectors import detect
+from tasks.evidence.episodes import episodes_of, facts_of
+from tasks.evidence.lines import open_transcript
+from tasks.evidence.reading import Mark, NothingRead, Resume, SessionRead
+from tasks.evidence.roots import find_transcripts
+from tasks.evidence.states import FileChange, FileState, how_changed, state_of
+from tasks.evidence.words import (
+    append_evidence,
+    evidence_form,
+    evidence_path,
+    load_evidence,
+    replace_evidence,
+    turn_form,
+)
+from tasks.settings import Settings
+from tasks.store import gateway, reads
+from tasks.store.handle import Store
+from tasks.store.reads import Query, Subject
+
+_HEAD: Final = 256 * 1024
+_TIMESTAMP: Final = re.compile(rb'"timestamp":\s*"(\d{4}-\d\d-\d\dT[^"]{5,30})"')
+IGNORE_FILE: Final = ".everest-ignore"
+
+
+@dataclass(slots=True)
+class Ingested:
+    """What an ingest came to.
+
+    Attributes:
+        files: transcripts found; `changed`: those that were new or had changed.
+        counts: what became of their lines; `adds_up` holds.
+        sessions: sessions stored; `by_program`, `ignored`: sessions left out, and why.
+        episodes: new or changed episodes by kind.
+        problems: one sentence for each file or folder that could not be read as it should.
+    """
+
+    files: int = 0
+    changed: int = 0
+    counts: ReadCounts = field(default_factory=ReadCounts)
+    failed: int = 0
+    sessions: int = 0
+    by_program: int = 0
+    ignored: int = 0
+    episodes: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A transcript to read: what is known of it, and what happened to it since."""
+
+    path: Path
+    change: FileChange
+    known: dict[str, Any] | None
+
+
+def ingest(  # noqa: PLR0913  what to read, into what, and by whose clock
+    store: Store,
+    roots: Sequence[Path],
+    *,
+    settings: Settings,
+    probe: Probe,
+    at: datetime,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Ingested:
+    """Read every transcript under `roots` that changed since it was last read.
+
+    Args:
+        store: the open store.
+        roots: folders of transcripts.
+        settings: for the owner's scope.
+        probe: what the disk says of a working directory.
+        at: now, the record time of what is new.
+        progress: told how many of the changed files are done.
+
+    Raises:
+        NoTranscripts: when a root cannot be read at all.
+        StoreError, WriteFailed: when the store or the disk gives out; what was read stays.
+    """
+    report = Ingested()
+    reader = _Reader(store, settings, probe, at, report)
+    changed = reader.changed(roots)
+    for number, one in enumerate(changed, 1):
+        reader.take(one)
+        progress(number, len(changed))
+    report.failed = len(report.counts.failed)
+    return report
+
+
+class _Reader:
+    """One ingest in progress."""
+
+    def __init__(
+        self, store: Store, settings: Settings, probe: Probe, at: datetime, report: Ingested
+    ) -> None:
+        self._store, self._settings, self._probe = store, settings, probe
+        self._at, self._report = at, report
+        self._cwds, self._projects = _known_projects(store)
+
+    def changed(self, roots: Sequence[Path]) -> list[Changed]:
+        """Return the files to read, so that the owner of copied turns comes before its copies."""
+        known = {
+            path: orjson.loads(state)
+            for path, state in self._store.database.rows("SELECT path, state FROM files")
+        }
+        found: list[Changed] = []
+        for root in roots:
+            listed = find_transcripts(root)
+            self._report.files += len(listed.transcripts)
+            self._report.problems += [f"{one.path}: {one.why}" for one in listed.set_aside]
+            for path in listed.transcripts:
+                change = self._change(path, known.get(str(path)))
+                if change is not FileChange.UNCHANGED:
+                    found.append(Changed(path, change, known.get(str(path))))
+        self._report.changed = len(found)
+        return sorted(found, key=lambda one: (_first_timestamp(one.path), one.path.name))
+
+    def _change(self, path: Path, known: dict[str, Any] | None) -> FileChange:
+        if known is None:
+            return FileChange.REWRITTEN
+        try:
+            return how_changed(path, FileState.from_json(known["state"]))
+        except OSError:
+            return FileChange.REWRITTEN
+
+    def take(self, one: Changed) -> None:
+        """Read one file and commit what it gives; a file that cannot be read is a problem."""
+        reading = read_session(one.path, resume=self._resume(one))
+        match reading:
+            case NothingRead(reason=reason, counts=counts):
+                self._count(counts, one)
+                self._report.problems.append(f"{one.path}: {reason}")
+                if counts.read or reason == "the file is empty":
+                    self._commit([], one, counts, reading.bytes_read, None)
+            case SessionRead(session=session, mark=mark, cut=cut):
+                self._count(session.counts, one)
+                if cut:
+                    self._report.problems.append(f"{one.path}: {cut}; what came before it was read")
+                proposals = self._proposals(one, reading)
+                self._commit(proposals, one, session.counts, session.bytes_read, mark)
+
+    def _resume(self, one: Changed) -> Resume | None:
+        if one.change is not FileChange.APPENDED or not one.known or not one.known["mark"]:
+            return None
+        path = evidence_path(self._store.places.evidence, AGENT, session_id_of(one.path))
+        turns = load_evidence(path, self._evidence_bytes(session_id_of(one.path)))
+        return Resume(Mark.from_json(one.known["mark"]), turns)
+
+    def _evidence_bytes(self, session_id: str) -> int:
+        rows = self._store.database.rows(
+            "SELECT evidence_bytes FROM sessions WHERE agent = ? AND id = ?", [AGENT, session_id]
+        )
+        return int(rows[0][0]) if rows else 0
+
+    def _proposals(self, one: Changed, reading: SessionRead) -> list[Proposal]:
+        whole = reading.session
+        if not whole.by_person:
+            self._report.by_program += 1
+            return []
+        project, scope = self._project(whole)
+        if project.ignored or _asks_to_be_ignored(project):
+            self._report.ignored += 1
+            return []
+        session = drop_copied(evidence_form(whole, redact), self._owned_elsewhere(whole))
+        if not any(isinstance(turn, PersonTurn) for turn in session.turns):
+            return [self._proposal(PutProject(project), scope)]
+        length = self._keep_evidence(one, reading, session)
+        findings = detect(session)
+        facts = facts_of(session, findings, scope, length)
+        facts = replace(facts, turn_ids=tuple(turn_id(turn.uuid) for turn in session.turns))
+        episodes = episodes_of(session, findings, scope, self._at)
+        self._report.sessions += 1
+        return [
+            self._proposal(PutProject(project), scope),
+            self._proposal(PutSession(facts), scope),
+            *(self._proposal(PutEpisode(episode), scope) for episode in episodes),
+        ]
+
+    def _keep_evidence(self, one: Changed, reading: SessionRead, session: Session) -> int:
+        path = evidence_path(self._store.places.evidence, AGENT, session.id)
+        if one.change is FileChange.APPENDED and one.known and one.known["mark"]:
+            kept = {turn.uuid for turn in session.turns}
+            fresh = [turn_form(t, redact) for t in reading.changed if t.uuid in kept]
+            return append_evidence(path, fresh)
+        return replace_evidence(path, session.turns)
+
+    def _project(self, session: Session) -> tuple[Project, Scope]:
+        found = identify(session.cwd, self._cwds, self._probe)
+        known = self._projects.get(found.project_id)
+        project = Project(
+            found.project_id,
+            known.name if known else found.name,
+            known.path if known else found.path,
+            (session.cwd,) if session.cwd else (),
+            known.first_seen if known else session.started,
+            ignored=known.ignored if known else False,
+        )
+        self._projects.setdefault(found.project_id, project)
+        if session.cwd:
+            self._cwds.setdefault(session.cwd, found.project_id)
+        return project, self._settings.scope(found.project_id)
+
+    def _owned_elsewhere(self, session: Session) -> Callable[[str], bool]:
+        """Return what tells a turn that an earlier file owns: earlier by start, then by name."""
+        ids = {turn_id(turn.uuid): turn.uuid for turn in session.turns}
+        rows = self._store.database.rows(
+            "SELECT t.turn, s.started, s.path FROM turns t JOIN sessions s "
+            "ON s.agent = t.agent AND s.id = t.session_id "
+            "WHERE t.turn IN (SELECT unnest(?::VARCHAR[])) AND s.id <> ?",
+            [list(ids), session.id],
+        )
+        mine = (session.started, Path(session.path).name)
+        theirs = {ids[turn] for turn, started, path in rows if (started, Path(path).name) < mine}
+        return theirs.__contains__
+
+    def _proposal(self, change: Change, scope: Scope) -> Proposal:
+        return Proposal(change, Action.CREATE, scope, Actor.TRANSCRIPT, "ingest")
+
+    def _commit(
+        self,
+        proposals: list[Proposal],
+        one: Changed,
+        counts: ReadCounts,
+        read_to: int,
+        mark: Mark | None,
+    ) -> None:
+        try:
+            state = state_of(one.path, read_to, mark.line if mark else 0)
+        except OSError as error:
+            self._report.problems.append(f"{one.path}: {error.strerror or error}")
+            return
+        kept = {
+            "state": state.to_json(),
+            "mark": mark.to_json() if mark else None,
+            "counts": _plain(counts),
+        }
+        receipt = gateway.commit(self._store, proposals, at=self._at, ingest={str(one.path): kept})
+        for proposal, decision in zip(proposals, receipt.decisions, strict=True):
+            match decision:
+                case Stored() if isinstance(proposal.change, PutEpisode):
+                    self._report.episodes[proposal.change.episode.kind] += 1
+                case Refusal(reason, _):
+                    self._report.refused[reason] += 1
+                case _:
+                    pass
+
+    def _count(self, counts: ReadCounts, one: Changed) -> None:
+        """Count the lines that this reading was the first to see."""
+        before = (one.known or {}).get("counts") or _plain(ReadCounts())
+        if one.change is not FileChange.APPENDED:
+            before = _plain(ReadCounts())
+        total = self._report.counts
+        total.read += counts.read - before["read"]
+        total.used += counts.used - before["used"]
+        total.duplicates += counts.duplicates - before["duplicates"]
+        total.set_aside.update(counts.set_aside)
+        total.set_aside.subtract(before["set_aside"])
+        total.failed += counts.failed[len(before["failed"]) :]
+
+
+def survey(roots: Sequence[Path]) -> Iterator[tuple[Path, int, int, int]]:
+    """Yield, for each root, its transcripts, the folders they are in, and their bytes.
+
+    Raises:
+        NoTranscripts: when a root cannot be read.
+    """
+    for root in roots:
+        found = find_transcripts(root).transcripts
+        yield root, len(found), len({path.parent for path in found}), sum(map(_size, found))
+
+
+def turn_id(uuid: str) -> str:
+    """Return the digest under which a turn is known: the first 16 hex of SHA-256 of its uuid."""
+    return hashlib.sha256(uuid.encode()).hexdigest()[:16]
+
+
+def _known_projects(store: Store) -> tuple[dict[str, str], dict[str, Project]]:
+    cwds: dict[str, str] = {}
+    projects: dict[str, Project] = {}
+    for scope in reads.scopes(store.database):
+        for row in reads.rows(store.database, Query(Subject.CWDS, scope)):
+            cwds[row["cwd"]] = row["project_id"]
+        for row in reads.rows(store.database, Query(Subject.PROJECTS, scope)):
+            projects[row["project_id"]] = Project(
+                row["project_id"],
+                row["name"],
+                row["path"],
+                (),
+                row["first_seen"],
+                row["ignored"],
+            )
+    return cwds, projects
+
+
+def _asks_to_be_ignored(project: Project) -> bool:
+    try:
+        return (Path(project.path) / IGNORE_FILE).exists()
+    except OSError:
+        return False
+
+
+def _first_timestamp(path: Path) -> bytes:
+    """Return a file's first timestamp as it is written, for the order of reading alone."""
+    try:
+        with open_transcript(path) as stream:
+            found = _TIMESTAMP.search(stream.read(_HEAD))
+    except (OSError, EOFError):
+        return b""
+    return found[1] if found else b""
+
+
+def _plain(counts: ReadCounts) -> dict[str, Any]:
+    return {
+        "read": counts.read,
+        "used": counts.used,
+        "duplicates": counts.duplicates,
+        "set_aside": dict(counts.set_aside),
+        "failed": list(counts.failed),
+    }
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
