@@ -28,7 +28,7 @@ class Hashed:
     dim = 256
     join_cut = 0.55
     verify_cut = 0.5
-    gauge = Gauge(nothing=0.15, same=0.7)
+    gauge = Gauge(base=0.13, by_cosine=0.154, by_words=0.616)
 
     def documents(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
         """Return one unit row a text; takes about 0.1 ms a text of 40 words."""
@@ -79,7 +79,8 @@ def _summed(
 def _unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     norms[norms == 0] = 1.0
-    return (rows / norms).astype(np.float32)
+    unit: NDArray[np.float32] = (rows / norms).astype(np.float32)
+    return unit
 
 
 def _features(text: str) -> Iterator[tuple[int, float]]:

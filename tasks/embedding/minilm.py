@@ -40,7 +40,7 @@ class MiniLM:
 
     join_cut = 0.62
     verify_cut = 0.62
-    gauge = Gauge(nothing=0.15, same=0.7)
+    gauge = Gauge(base=0.0, by_cosine=0.35, by_words=0.65)
 
     def __init__(self, model: Model) -> None:
         self._model = model

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,26 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """How to read a cosine of one space: at `nothing` it says nothing, at `same` it says all."""
+    """How far a cosine of one space and a share of words make a row relevant: a straight line.
 
-    nothing: float
-    same: float
+    relevance = base + by_cosine * cosine + by_words * share, cut to [0, 1]. The numbers are set so
+    that relevance means the same in every space (`tests/benchmarks/recall.py` shows it).
+    """
 
-    def relevance(self, cosines: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return how relevant each cosine makes its row, in [0, 1]."""
-        stretched = (cosines.astype(np.float64) - self.nothing) / (self.same - self.nothing)
-        return np.clip(stretched, 0.0, 1.0)
+    base: float
+    by_cosine: float
+    by_words: float
+
+    def relevance(
+        self, cosines: NDArray[np.float32], shares: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        """Return the relevance of each row from its cosine and its share of the query's words."""
+        line = self.base + self.by_cosine * np.maximum(cosines, 0.0) + self.by_words * shares
+        return np.clip(line.astype(np.float64), 0.0, 1.0)
+
+
+WORDS: Final = Gauge(base=0.13, by_cosine=0.0, by_words=0.77)
+"""For a row without a vector: what MiniLM's gauge gives at the cosine such a share comes with."""
 
 
 class Space(Protocol):
