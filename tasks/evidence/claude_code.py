@@ -37,14 +37,15 @@ def read_session(path: Path, *, resume: Resume | None = None) -> Reading:
 
     Args:
         path: a `.jsonl` file, or `.jsonl.gz` (always read whole).
-        resume: what an earlier reading of the same, since only appended, file knew.
+        resume: what an earlier reading of the same file knew, to which only was appended since.
 
     Returns:
         The whole session either way, earlier turns as `resume` holds them; or why there is none.
     """
-    if resume is not None and not is_compressed(path) and _reaches(path, resume.mark.offset):
+    settled = resume.settled() if resume is not None else None
+    if resume is not None and settled is not None and _reaches(path, resume.mark.offset):
         try:
-            return _Reader(path, resume).read()
+            return _Reader(path, Resume(resume.mark, settled)).read()
         except MayRepeat:
             pass
     return _Reader(path, None).read()
@@ -77,6 +78,7 @@ class _Reader:
             self._conversation.session(str(self._path), self._bytes()),
             self._conversation.turns.changed(),
             None if is_compressed(self._path) else self._mark,
+            self._line,
             cut,
         )
 
@@ -150,7 +152,7 @@ def session_id_of(path: Path) -> str:
 
 def _reaches(path: Path, offset: int) -> bool:
     try:
-        return path.stat().st_size >= offset
+        return not is_compressed(path) and path.stat().st_size >= offset
     except OSError:
         return False
 

@@ -28,7 +28,7 @@ from tasks.evidence.queued import Entry, Queue
 from tasks.evidence.refusals import Verdict, verdict
 from tasks.evidence.repeats import Repeats
 from tasks.evidence.turns import Turns
-from tasks.evidence.wrappers import Interrupt, Typed, Words, Wrapper, words_of
+from tasks.evidence.wrappers import Interrupt, Typed, Words, Wrapper, queued_words, words_of
 
 _SYNTHETIC: Final = "<synthetic>"
 _TREE: Final = frozenset({"user", "assistant", "attachment", "system"})
@@ -194,13 +194,13 @@ class Conversation:
         at = self.facts.meet(record)
         text = text_of(given.get("prompt")).strip()
         new = self.queue.attached(text)
-        words = words_of(text)
+        words = queued_words(text)
         if given.get("commandMode", "prompt") != "prompt" or origin_of(given) != "human":
             return "attachment/queued_command/notification"
         if not new or not isinstance(words, Typed):
             return "attachment/queued_command"
         self._release()
-        self._person(PersonTurn(self._uuid(record), at, words.text, Channel.QUEUED))
+        self._person(PersonTurn(self._uuid(record), at, words.text, _queued_way(words)))
         return ""
 
     def _queue_operation(self, record: Record) -> str:
@@ -216,9 +216,10 @@ class Conversation:
         if told:
             self.queue.prompted(told.strip())
         for entry in self.queue.release():
-            words = words_of(entry.text)
+            words = queued_words(entry.text)
             if isinstance(words, Typed):
-                self._person(PersonTurn(entry.uuid, entry.at, words.text, Channel.QUEUED))
+                way = _queued_way(words)
+                self._person(PersonTurn(entry.uuid, entry.at, words.text, way))
 
     # The rest
 
@@ -261,6 +262,10 @@ def _injected(record: Record) -> str:
         return "user/summary"
     kind = origin_of(record)
     return "" if kind == "human" else f"user/{kind}"
+
+
+def _queued_way(words: Typed) -> Channel:
+    return Channel.COMMAND if words.channel is Channel.COMMAND else Channel.QUEUED
 
 
 def _spoken_with(found: Verdict, call: ToolCall | None, uuid: str, at: datetime) -> PersonTurn:

@@ -62,9 +62,10 @@ class Facts:
         """Return a record's time; the newest met so far when it tells none."""
         written = record.get("timestamp")
         try:
-            return instant(written) if isinstance(written, str) else self.ended
+            at = instant(written) if isinstance(written, str) else self.ended
         except (ValueError, OverflowError):
             return self.ended
+        return max(at, EPOCH)
 
     def title_from(self, record: Record, offset: int) -> bool:
         """Take the title from a record that gives one; the last one wins."""

@@ -83,12 +83,12 @@ class Resume:
     mark: Mark
     turns: tuple[Turn, ...]
 
-    def settled(self) -> tuple[Turn, ...]:
-        """Return the turns up to the mark; those after it are read again."""
+    def settled(self) -> tuple[Turn, ...] | None:
+        """Return the turns up to the mark, after which is read again; None if it is not there."""
         for index, turn in enumerate(self.turns):
             if isinstance(turn, PersonTurn) and turn.uuid == self.mark.last:
                 return self.turns[: index + 1]
-        return ()
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,14 @@ class SessionRead:
     Attributes:
         changed: turns that are new or were read again since the resume, in order; all without one.
         mark: where the next reading goes on; None where it starts anew (compressed files).
+        lines_read: newlines before `session.bytes_read`.
         cut: why reading stopped before the end of the file, "" when it did not.
     """
 
     session: Session
     changed: tuple[Turn, ...]
     mark: Mark | None
+    lines_read: int
     cut: str = ""
 
 

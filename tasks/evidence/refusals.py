@@ -102,17 +102,15 @@ def _succeeded(outcome: object) -> Verdict:
 
 
 def _labels(questions: object) -> frozenset[str]:
-    options = (
-        [
-            option
-            for question in questions or ()
-            if isinstance(question, dict)
-            for option in question.get("options") or ()
-        ]
-        if isinstance(questions, list)
-        else []
+    return frozenset(
+        str(option.get("label"))
+        for question in _dicts(questions)
+        for option in _dicts(question.get("options"))
     )
-    return frozenset(str(option.get("label")) for option in options if isinstance(option, dict))
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _notes(annotations: object) -> list[object]:

@@ -47,12 +47,15 @@ def mark_of(conversation: Conversation, last: PersonTurn, *, offset: int, line: 
 
 
 def resumed(path: Path, resume: Resume, agent: str) -> Conversation:
-    """Return the conversation as it stood at the mark; its texts are read again where needed."""
+    """Return the conversation as it stood at the mark, `resume` holding no turn after it.
+
+    Texts that a mark does not hold are read again from the lines it points to.
+    """
     mark = resume.mark
     conversation = Conversation(
         agent,
         _facts(path, mark),
-        Turns(resume.settled()),
+        Turns(resume.turns),
         mark.counts,
         Repeats(mark.recent, mark.horizon),
     )
