@@ -125,6 +125,15 @@ def ingest(  # noqa: PLR0913  what to read, into what, and by whose clock
     return report
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """How far a file was read, and where a later reading may go on."""
+
+    bytes_read: int
+    lines_read: int
+    mark: Mark | None
+
+
 class _Reader:
     """One ingest in progress."""
 
@@ -169,13 +178,14 @@ class _Reader:
                 self._count(counts, one)
                 self._report.problems.append(f"{one.path}: {reason}")
                 if counts.read or reason == "the file is empty":
-                    self._commit([], one, counts, reading.bytes_read, None)
+                    self._commit([], one, counts, _Read(reading.bytes_read, 0, None))
             case SessionRead(session=session, mark=mark, cut=cut):
                 self._count(session.counts, one)
                 if cut:
                     self._report.problems.append(f"{one.path}: {cut}; what came before it was read")
                 proposals = self._proposals(one, reading)
-                self._commit(proposals, one, session.counts, session.bytes_read, mark)
+                end = _Read(session.bytes_read, reading.lines_read, mark)
+                self._commit(proposals, one, session.counts, end)
 
     def _resume(self, one: Changed) -> Resume | None:
         if one.change is not FileChange.APPENDED or not one.known or not one.known["mark"]:
@@ -259,17 +269,16 @@ class _Reader:
         proposals: list[Proposal],
         one: Changed,
         counts: ReadCounts,
-        read_to: int,
-        mark: Mark | None,
+        end: _Read,
     ) -> None:
         try:
-            state = state_of(one.path, read_to, mark.line if mark else 0)
+            state = state_of(one.path, end.bytes_read, end.lines_read)
         except OSError as error:
             self._report.problems.append(f"{one.path}: {error.strerror or error}")
             return
         kept = {
             "state": state.to_json(),
-            "mark": mark.to_json() if mark else None,
+            "mark": end.mark.to_json() if end.mark else None,
             "counts": _plain(counts),
         }
         receipt = gateway.commit(self._store, proposals, at=self._at, ingest={str(one.path): kept})

@@ -97,7 +97,7 @@ def material_of(store: Store, scope: Scope, space: Space) -> Material:
     return Material(
         scope=scope,
         episodes=reads.episode_frame(database, scope),
-        vectors=_vectors(store, scope, space),
+        vectors=vectors_of_scope(store, scope, space),
         lessons=tuple(reads.lessons(database, scope)),
         predictions=tuple(reads.predictions(database, scope)),
         sessions=tuple(reads.sessions(database, scope)),
@@ -138,7 +138,8 @@ def _pending(store: Store, scope: Scope, space: Space) -> tuple[list[str], list[
     return ids, texts
 
 
-def _vectors(store: Store, scope: Scope, space: Space) -> Vectors:
+def vectors_of_scope(store: Store, scope: Scope, space: Space) -> Vectors:
+    """Return the scope's vectors in a space, of every unit that has one."""
     found = reads.vectors(store.database, scope, space.name)
     packed = b"".join(found.values())
     matrix = np.frombuffer(packed, dtype=np.float32).reshape(len(found), -1 if found else 0)

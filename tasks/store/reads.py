@@ -209,6 +209,13 @@ def shown(database: Database, scope: Scope) -> dict[str, frozenset[str]]:
     return {lesson: frozenset(ids) for lesson, ids in found.items()}
 
 
+def person_turns(database: Database, scope: Scope) -> int:
+    """Return how many turns the person had in the scope's sessions."""
+    sql, params = compile(Query(Subject.SESSIONS, scope))
+    total = database.rows(f"SELECT coalesce(sum(person_turns), 0) FROM ({sql})", params)  # noqa: S608
+    return int(total[0][0])
+
+
 def vector_spaces(database: Database, scope: Scope) -> dict[str, str]:
     """Return, for each unit of the scope that has a vector, the space it is in."""
     query = Query(Subject.VECTORS, scope)
