@@ -88,6 +88,22 @@ def _swap(path: Path, data: bytes, mode: int, still: Callable[[], bool]) -> bool
     return True
 
 
+def sweep_parts(folder: Path, names: str) -> None:
+    """Remove what a run left that was killed while it swapped a file of `folder`.
+
+    `names` is a glob of the names of files that only the caller writes: a part that another
+    process has in the making would go too.
+
+    Raises:
+        WriteFailed: when the disk refuses.
+    """
+    try:
+        for part in folder.glob(f".{names}.????????.part"):
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise WriteFailed(folder, error.strerror or str(error)) from error
+
+
 def append_line(path: Path, line: bytes) -> None:
     """Append one line with a single write and put it on the disk before returning.
 

@@ -21,13 +21,13 @@ LESSON_FILE: Final = re.compile(r"everest-(?P<id>[0-9a-f]{16})\.md\Z")
 FENCE_TAG: Final = "everest-memory"
 FENCE_OPEN: Final = f"<{FENCE_TAG}>"
 FENCE_CLOSE: Final = f"</{FENCE_TAG}>"
-"""The fence around recalled text wherever it is put in front of a model; readers leave it out again."""
+"""The fence around recalled text, wherever a model is shown it; readers leave it out again."""
 
 MARKER: Final = "<!-- everest:"
 """How every marker comment of ours begins."""
 
 HEADLESS: Final = "<!-- everest:headless -->"
-"""Stands in the prompt of a session that we started ourselves: nothing in it was typed by a person."""
+"""Stands in the prompt of a session that we started ourselves: no person typed any of it."""
 
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
@@ -51,4 +51,5 @@ def defuse(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Return `text` defused and on one line, runs of white space as one space."""
-    return defuse(" ".join(text.split()))
+    visible = _INVISIBLE.sub("", text.replace("\r", "\n"))
+    return defuse(" ".join(visible.split()))

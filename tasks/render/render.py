@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import assert_never
 
 from tasks.domain.ids import shown
+from tasks.domain.markers import FILE_PREFIX
+from tasks.durable import sweep_parts
 from tasks.errors import WriteFailed
 from tasks.render import index as index_file
 from tasks.render.files import Drop, Keep, Remove, Same, Step, Write, carry_out, step_for
@@ -55,6 +57,7 @@ def render(plan: RenderPlan) -> Rendered:
     """
     book, tally = load(plan.places.written), _Tally()
     spots = folders(plan.projects, memory=plan.places.memory, host_root=plan.host_root)
+    _sweep(plan, spots, book, tally)
     steps = _steps(plan, spots, book, tally)
     jobs = _jobs(plan, spots, book, tally)
     announced = _announced(book, steps, jobs)
@@ -67,6 +70,18 @@ def render(plan: RenderPlan) -> Rendered:
     tally.failed.extend(write_listings(plan))
     _close(plan.places.written, after, tally)
     return _rendered(spots, jobs, tally)
+
+
+def _sweep(plan: RenderPlan, spots: Iterable[Folder], book: Book, tally: _Tally) -> None:
+    """Clear away what a killed render left: it holds memory that a person may have taken out."""
+    places = {folder.path for folder in spots} | {x.parent for x in book if _in_reach(x, plan)}
+    for place in sorted(places):
+        for names in (f"{FILE_PREFIX}*.md", INDEX):
+            with _noting(tally):
+                sweep_parts(place, names)
+    for path in (plan.places.written, plan.places.lessons, plan.places.vetoed):
+        with _noting(tally):
+            sweep_parts(path.parent, path.name)
 
 
 def _steps(plan: RenderPlan, spots: Iterable[Folder], book: Book, tally: _Tally) -> list[Step]:

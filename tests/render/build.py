@@ -89,7 +89,7 @@ class Desk:
         made = []
         for name in self.names:
             path = self.root / "code" / name
-            path.mkdir(parents=True)
+            path.mkdir(parents=True, exist_ok=True)
             made.append(Project(name, name, str(path), (str(path),), NOW))
         self.projects = tuple(made)
 
