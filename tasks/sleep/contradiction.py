@@ -23,7 +23,7 @@ from tasks.sleep.founding import said
 from tasks.sleep.material import Vectors
 from tasks.sleep.meaning import stance, vectors_of
 from tasks.sleep.neighbours import near_pairs
-from tasks.sleep.retraction import retracts
+from tasks.sleep.speech import retracts
 from tasks.sleep.standing import Standing
 
 _WITHHELD = (Trust.REJECTED, Trust.DISPUTED)

@@ -18,7 +18,7 @@ from tasks.sleep.error_key import ErrorKey, error_key
 from tasks.sleep.material import Vectors
 from tasks.sleep.meaning import stance, vectors_of
 from tasks.sleep.neighbours import near_pairs
-from tasks.sleep.retraction import retracts
+from tasks.sleep.speech import retracts
 from tasks.sleep.standing import Standing, corroborated
 
 

@@ -5,7 +5,7 @@ founds a lesson. Both are repeated until a whole round moves nothing, which is t
 pass run again would begin with. An
 episode that is a source of any lesson, whatever became of the lesson, never founds another. In the
 report `clusters = proposed + joined + held + unworded + too_small`, a cluster being the waiting
-episodes that went one way together, and `waiting = assigned + left + withdrawn`.
+episodes that went one way together, and `waiting = assigned + left`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tasks.domain.units import CONSOLIDATED, Episode, EpisodeKind, Lesson, Lifec
 from tasks.sleep.clustering import clusters
 from tasks.sleep.contradiction import closed, disputed
 from tasks.sleep.error_key import ErrorKey, error_key
-from tasks.sleep.founding import Founding, TooSmall, found, lasts
+from tasks.sleep.founding import Founding, TooSmall, found
 from tasks.sleep.joining import Joined, join
 from tasks.sleep.material import Cuts, Material, PassReport, PassResult, episodes_of
 from tasks.sleep.meaning import stance, vectors_of
 from tasks.sleep.opposites import parted
-from tasks.sleep.retraction import retracts
+from tasks.sleep.speech import founds_nothing
 from tasks.sleep.standing import Standing, opened
 from tasks.wording import Held, Unworded
 
@@ -41,6 +41,7 @@ class _Ground:
     cuts: Cuts
     episodes: Mapping[EpisodeKind, Mapping[str, Episode]]
     waiting: Mapping[EpisodeKind, tuple[Episode, ...]]
+    set_aside: int
     unembedded: int
 
 
@@ -50,7 +51,6 @@ class _Consolidated:
 
     standings: Mapping[str, Standing]
     left: Mapping[tuple[str, ...], Founding] = field(default_factory=dict)
-    withdrawn: int = 0
 
 
 def lessons(material: Material, *, at: datetime, cuts: Cuts) -> PassResult:
@@ -69,25 +69,26 @@ def _survey(material: Material, at: datetime, cuts: Cuts) -> _Ground:
     assigned = {source for lesson in material.lessons for source in lesson.sources}
     episodes: dict[EpisodeKind, dict[str, Episode]] = {kind: {} for kind in CONSOLIDATED}
     waiting: dict[EpisodeKind, list[Episode]] = {kind: [] for kind in CONSOLIDATED}
-    unembedded = 0
+    set_aside = unembedded = 0
     for episode in episodes_of(frame, material.scope):
         waits = episode.archived_at is None and episode.id not in assigned
         if episode.id not in material.vectors.rows:
             unembedded += waits
             continue
         episodes[episode.kind][episode.id] = episode
-        if waits:
+        if waits and founds_nothing(episode):
+            set_aside += 1
+        elif waits:
             waiting[episode.kind].append(episode)
     frozen = {kind: tuple(each) for kind, each in waiting.items()}
-    return _Ground(material, at, cuts, episodes, frozen, unembedded)
+    return _Ground(material, at, cuts, episodes, frozen, set_aside, unembedded)
 
 
 def _consolidate(kind: EpisodeKind, ground: _Ground, taken: frozenset[str]) -> _Consolidated:
     standings, waiting = _standings(kind, ground), ground.waiting[kind]
     while True:
         step = _join(standings, waiting, ground)
-        rest = [e for e in step.waiting if lasts(e) or not retracts(e.words)]
-        made, left = _found(kind, rest, ground, taken | standings.keys())
+        made, left = _found(kind, step.waiting, ground, taken | standings.keys())
         if not made and len(step.waiting) == len(waiting):
             break
         sources = {source for standing in made.values() for source in standing.now.sources}
@@ -95,7 +96,7 @@ def _consolidate(kind: EpisodeKind, ground: _Ground, taken: frozenset[str]) -> _
         waiting = tuple(e for e in step.waiting if e.id not in sources)
     if kind is EpisodeKind.CORRECTION:
         standings = _settle(standings, ground)
-    return _Consolidated(standings, left, len(waiting) - len(rest))
+    return _Consolidated(standings, left)
 
 
 def _standings(kind: EpisodeKind, ground: _Ground) -> dict[str, Standing]:
@@ -229,7 +230,7 @@ def _report(
         "held": sum(isinstance(outcome, Held) for outcome in left),
         "unworded": sum(isinstance(outcome, Unworded) for outcome in left),
         "too_small": sum(isinstance(outcome, TooSmall) for outcome in left),
-        "withdrawn": sum(result.withdrawn for result in results),
+        "set_aside": ground.set_aside,
         "unembedded": ground.unembedded,
         "closed": sum(s.now.lifecycle is Lifecycle.SUPERSEDED for s in changed),
         "disputed": sum(_action(s) is Action.DISPUTE for s in changed),

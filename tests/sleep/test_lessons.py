@@ -42,7 +42,7 @@ def reconciles(result: PassResult) -> None:
     counts = result.report.counts
     went = ("proposed", "joined", "held", "unworded", "too_small")
     assert counts["clusters"] == sum(counts[name] for name in went)
-    assert counts["waiting"] == counts["assigned"] + counts["left"] + counts["withdrawn"]
+    assert counts["waiting"] == counts["assigned"] + counts["left"]
     actions = [proposal.action for proposal in result.proposals]
     assert counts["proposed"] == actions.count(Action.CREATE)
 
@@ -536,7 +536,7 @@ class TestContradiction:
         disputed = one(result, Action.DISPUTE)
         assert (disputed.id, disputed.trust) == (known.id, Trust.DISPUTED)
         assert disputed.sources == known.sources
-        assert result.report.counts["withdrawn"] == 1
+        assert result.report.counts["set_aside"] == 1
 
     def test_a_retraction_made_before_the_rule_was_last_said_disputes_nothing(self) -> None:
         world = World()
@@ -550,7 +550,24 @@ class TestContradiction:
             world.passing(session, SCRATCH)
         result = passed(world)
         assert result.proposals == ()
-        assert result.report.counts["withdrawn"] == 3
+        assert result.report.counts["set_aside"] == 3
+
+    def test_failure_reports_never_found_a_lesson_and_bear_none_out(self) -> None:
+        world = World()
+        known = world.lesson(world.correction("s1", OTHER, theme=1))
+        for session in ("s2", "s3", "s4"):
+            world.passing(session, "still fails", theme=0)
+            world.passing(session, "It doesn't work, I get the same error", theme=1)
+        result = passed(world)
+        assert result.proposals == ()
+        assert result.report.counts["set_aside"] == 6
+        world.passing("s2", OTHER, theme=1)
+        assert only(passed(world)).id == known.id
+
+    def test_words_that_report_a_failure_and_state_a_lasting_rule_do(self) -> None:
+        world = World()
+        world.correction("s1", f"It still fails. {OTHER}", rule=OTHER)
+        assert only(passed(world)).text == OTHER
 
     def test_what_a_person_has_settled_since_is_not_disputed_again(self) -> None:
         world = World()
