@@ -18,6 +18,7 @@ from tasks.wording.unsafe import neutralised, unsafe
 
 TEXT_ROOM: Final = 300
 QUOTE_ROOM: Final = 500
+_TELLING: Final = 3  # content words that a surprise must hold
 _NAME: Final = re.compile(r"[\w.+-]{1,40}")
 _LEAD: Final = re.compile(
     r"(?i)^(?:(?:ah|oh|so|and|but|ok|it|this|that)[\s,]+)*turn(?:s|ed)\sout\s(?:that\s)?"
@@ -95,7 +96,11 @@ def _failed(episodes: Sequence[Episode]) -> Wording:
 def _surprised(episodes: Sequence[Episode]) -> Wording:
     for episode in sorted(episodes, key=lambda one: (one.at, one.id)):
         said = _LEAD.sub("", neutralised(episode.words))
-        if not _FIRST_PERSON.search(said) and rule_of(said) and len(content_words(said)) > 3:
+        if (
+            not _FIRST_PERSON.search(said)
+            and rule_of(said)
+            and len(content_words(said)) >= _TELLING
+        ):
             return _checked(f'Check first: "{trimmed(said)}"', neutralised(episode.words), said)
     return Unworded("the agent's words do not stand by themselves")
 
@@ -110,9 +115,8 @@ def _checked(text: str, words: str, span: str) -> Wording:
 
 
 def _about(episode: Episode) -> str:
-    """Return a name from the call that the person stopped, "" when there is none to trust."""
-    name = episode.command or episode.tool
-    return name if _NAME.fullmatch(name) else ""
+    """Return the command that the person stopped, "" when there is none to trust."""
+    return episode.command if _NAME.fullmatch(episode.command) else ""
 
 
 def _cut(text: str) -> str:

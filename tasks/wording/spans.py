@@ -15,6 +15,7 @@ from tasks.cues import table
 
 _ROOM: Final = 240
 _CONTENT_WORDS: Final = 2
+_DONT: Final = re.compile(r"^Dont\b")
 _WORD: Final = re.compile(r"[\w'’./`-]+")
 
 
@@ -26,12 +27,16 @@ def rule_of(span: str, about: str = "") -> str:
         about: a tool or command name of the same turn, put before a span that hangs on it.
     """
     bare = trimmed(span)
+    if _matches("hanging", bare):
+        bare = trimmed(_pattern("aside").sub("", bare))
     if not _has_content(bare) or len(bare) > _ROOM or _matches("tied", bare):
         return ""
-    if _matches("hanging", bare) and not about:
-        return ""
     rule = _imperative(bare) or _quoted(bare, span)
-    return f"About `{about}`: {rule}" if _matches("hanging", bare) else rule
+    if not rule:
+        return ""
+    if not _matches("hanging", bare):
+        return rule
+    return f"About `{about}`: {rule}" if about else ""
 
 
 def trimmed(span: str) -> str:
@@ -64,12 +69,16 @@ def _imperative(bare: str) -> str:
 
 
 def _quoted(bare: str, span: str) -> str:
+    """Return the span as what the person said or asked, "" when it says nothing of anything."""
+    if not _matches("verb", bare):
+        return ""
     verb = "asked" if span.rstrip().endswith("?") else "said"
     return f'The person {verb}: "{bare.replace(chr(34), chr(39))}"'
 
 
 def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """Return a text with a capital first letter and the apostrophe that "dont" lacks."""
+    return _DONT.sub("Don't", text[:1].upper() + text[1:])
 
 
 def _has_content(text: str) -> bool:

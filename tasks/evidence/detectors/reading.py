@@ -19,6 +19,8 @@ from tasks.evidence.detectors.text import clauses, own_words
 _TAIL: Final = 400
 _HEAD: Final = 200
 _FEW: Final = 3
+_COMMA: Final = re.compile(r",\s+")
+_ASIDE: Final = re.compile(r"\s\([^()]*\)?\s*$")
 _WRITES: Final = frozenset({"Write", "Edit", "MultiEdit"})
 
 
@@ -58,7 +60,7 @@ def read(exchange: Exchange) -> Reading:
     parts = clauses(words)
     if not parts:
         return Reading(words, 0.0, correction=False, rule="")
-    score = _clause_score(parts) + _context(exchange, len(parts))
+    score = _clause_score(parts) + _context(exchange, words, len(parts))
     score += weight_of(words.lower(), cues("corrections", "message"))
     correction = score >= float(table("corrections")["threshold"])
     return Reading(words, score, correction, _rule(parts, exchange, correction=correction))
@@ -72,16 +74,18 @@ def _clause_score(parts: tuple[str, ...]) -> float:
     return scores[0] + float(table("corrections")["echo"]) * second
 
 
-def _context(exchange: Exchange, count: int) -> float:
+def _context(exchange: Exchange, words: str, count: int) -> float:
     turn = exchange.turn
     tail = exchange.before.text[-_TAIL:].lower() if exchange.before else ""
     head = exchange.after.text.lstrip()[:_HEAD].lower() if exchange.after else ""
+    asked = tail.rstrip().endswith("?")
     present = {
         "refusal": turn.channel is Channel.REFUSAL,
         "command": turn.channel is Channel.COMMAND,
         "answer": turn.channel is Channel.ANSWER,
         "after_interrupt": turn.after_interrupt,
-        "offer": tail.rstrip().endswith("?"),
+        "offer": asked,
+        "bare_no": asked and bool(_pattern("corrections", "bare_no").search(words.lower())),
         "claimed_done": bool(_pattern("corrections", "done").search(tail)),
         "asked_if_more": bool(_pattern("corrections", "asked_if_more").search(tail)),
         "conceded": bool(_pattern("corrections", "conceded").search(head)),
@@ -99,8 +103,21 @@ def _rule(parts: tuple[str, ...], exchange: Exchange, *, correction: bool) -> st
         if weight > most:
             best, most = part, weight
     bar = float(table("lasting")["threshold" if correction else "standing"])
-    most += _lasting_context(exchange, correction=correction)
-    return best if most >= bar else ""
+    bar -= _lasting_context(exchange, correction=correction)
+    return _from_first(best, bar) if most >= bar else ""
+
+
+def _from_first(clause: str, bar: float) -> str:
+    """Return a clause from its first part that reaches the bar alone, its last aside left out."""
+    bare = _ASIDE.sub("", clause)
+    starts = [0, *(comma.end() for comma in _COMMA.finditer(bare))]
+    ends = [*starts[1:], len(bare)]
+    alone = (
+        bare[start:].strip()
+        for start, end in zip(starts, ends, strict=True)
+        if _lasting(bare[start:end].strip(" ,")) >= bar
+    )
+    return next(alone, clause)
 
 
 def _lasting(clause: str) -> float:

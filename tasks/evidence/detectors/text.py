@@ -14,6 +14,7 @@ from typing import Final
 from tasks.evidence.detectors.cues import table
 
 _LONG_PARAGRAPH: Final = 280
+_DOCUMENT: Final = 700
 _LONG_MESSAGE: Final = 2500
 _MARKED_UP: Final = 3  # marks for each personal word, from which on a long paragraph was pasted
 
@@ -66,7 +67,8 @@ def _pasted(block: str) -> bool:
         len(_compiled(table("pasted")[section]["pattern"]).findall(block))
         for section in ("personal", "reviewed")
     )
-    return personal == 0 or reviewed > _MARKED_UP * personal
+    impersonal = personal == 0 and (reviewed > 0 or len(block) > _DOCUMENT)
+    return impersonal or reviewed > _MARKED_UP * max(personal, 1)
 
 
 @cache

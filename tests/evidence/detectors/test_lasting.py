@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+
+from tasks.domain.session import ResultState
+from tasks.evidence.detectors import Exchange, detect, read
+from tests.evidence.detectors.build import call, refused, reply, said, session
+
+DONE = reply("Done. The export is finished and all tests pass.")
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        ("no, never push to main", "never push to main"),
+        ("don't amend commits, it breaks the links", "don't amend commits"),
+        ("no. always run the linter before you commit", "always run the linter before you commit"),
+        ("why aren't you using subagents for the tests?", "subagents"),
+        ("that's wrong. from now on put every change on a branch", "from now on"),
+        ("no, we never use mocks in our tests", "we never use mocks"),
+    ],
+)
+def test_these_corrections_outlast_the_task(words: str, rule: str) -> None:
+    reading = read(Exchange(said(words), DONE))
+    assert reading.correction
+    assert rule in reading.rule
+    assert reading.rule in words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "the commit test still fails, don't run the tests again",
+        "it doesn't work, the branch is broken and never builds",
+        "I get an error whenever the tests run",
+        "no, rename this function to load",
+        "why is the button green?",
+        "no, not PR 12, the other one",
+    ],
+)
+def test_a_failure_report_or_a_word_on_this_case_is_never_lasting(words: str) -> None:
+    assert read(Exchange(said(words), DONE)).rule == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ok, add the two cases, and always write the tests table driven",
+        "yes please. don't forget to branch off main from now on",
+        "make sure to squash the commits every time",
+    ],
+)
+def test_a_lasting_rule_without_a_correction_is_standing(words: str) -> None:
+    found = detect(session(said("hello"), DONE, said(words, uuid="p2"))).corrections
+    assert [(one.lasting, one.standing) for one in found] == [(True, True)]
+
+
+def test_the_rule_leaves_an_aside_and_what_stands_before_it_out() -> None:
+    words = "add both cases, use table driven tests where possible (the old ones too)"
+    assert read(Exchange(said(words), DONE)).rule == "use table driven tests where possible"
+
+
+def test_a_rule_that_the_agent_writes_into_its_memory_counts_for_more() -> None:
+    words = said("match the existing names in the docs")
+    kept = reply("Noted.", call("Write", "/home/x/.claude/projects/p/memory/names.md"))
+    assert read(Exchange(words, DONE, kept)).rule
+    assert not read(Exchange(said("fix the names in the docs"), DONE, reply("Noted."))).rule
+
+
+def test_a_refused_call_is_found_with_and_without_its_reason() -> None:
+    silent = call("Bash", "rm -r out", state=ResultState.REFUSED, ident="t1")
+    told = call("Edit", "/a.py", state=ResultState.REFUSED, ident="t2")
+    reason = refused("never edit generated files", told, uuid="p2")
+    found = detect(session(said("go"), reply("", silent, told), reason))
+    assert [(one.call.id, one.reason) for one in found.refusals] == [
+        ("t1", ""),
+        ("t2", "never edit generated files"),
+    ]
+    assert [one.rule for one in found.corrections] == ["never edit generated files"]

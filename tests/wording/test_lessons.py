@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.domain.scope import Scope
+from tasks.domain.units import Episode, EpisodeKind, Grounding, Strength
+from tasks.wording import Held, Unworded, Worded, word
+from tasks.wording.lessons import QUOTE_ROOM, TEXT_ROOM
+
+OURS = {"about", "the", "person", "said", "asked", "do", "not", "use", "don", "t"}
+NOW = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def episode(kind: EpisodeKind = EpisodeKind.CORRECTION, **given: object) -> Episode:
+    made = Episode(
+        id="e1",
+        scope=Scope("me", "user", "default", "shop"),
+        agent="claude_code",
+        session_id="s1",
+        kind=kind,
+        anchor="u1",
+        title="",
+        gist="",
+        words="",
+        at=NOW,
+        recorded_at=NOW,
+        grounding=Grounding.PERSON,
+        strength=Strength(1.0, NOW),
+    )
+    return replace(made, **given)  # type: ignore[arg-type]  # fields by name
+
+
+def worded(rule: str, **given: object) -> str:
+    made = word(EpisodeKind.CORRECTION, [episode(words=rule, rule=rule, **given)])
+    return made.text if isinstance(made, Worded) else ""
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("no, please don't amend commits", "Don't amend commits."),
+        ("dont touch the generated files", "Don't touch the generated files."),
+        ("ok so always squash before merging!", "Always squash before merging."),
+        ("let's cut a branch first", "Cut a branch first."),
+        ("let's not rebuild the whole image", "Do not rebuild the whole image."),
+        ("can we stick to the review workflow?", "Stick to the review workflow."),
+        ("are we able to not leave testing to the end?", "Do not leave testing to the end."),
+        ("why aren't we using the shared parser?", "Use the shared parser."),
+        ("I told you to use metric units", "Use metric units."),
+        ("we should write the docs in British English", "Write the docs in British English."),
+    ],
+)
+def test_an_order_whose_grammar_is_sure_becomes_an_imperative(rule: str, text: str) -> None:
+    assert worded(rule) == text
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (
+            "can't the tests be table driven?",
+            'The person asked: "can\'t the tests be table driven?"',
+        ),
+        (
+            "internal changes are never breaking changes",
+            'The person said: "internal changes are never breaking changes"',
+        ),
+    ],
+)
+def test_everything_else_is_quoted(rule: str, text: str) -> None:
+    assert worded(rule).replace('?"', '"') == text.replace('?"', '"')
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "not like that",
+        "don't do this",
+        "use it instead",
+        "commit",
+        "yes please",
+        "that one is wrong",
+    ],
+)
+def test_words_that_hang_on_something_outside_make_no_rule(rule: str) -> None:
+    made = word(EpisodeKind.CORRECTION, [episode(words=rule, rule=rule)])
+    assert isinstance(made, Unworded)
+
+
+def test_a_hanging_rule_is_tied_to_the_command_that_was_stopped() -> None:
+    assert worded("let's not do the nuclear thing", command="docker") == (
+        "About `docker`: Do not do the nuclear thing."
+    )
+
+
+def test_a_hanging_reason_is_cut_off_a_rule_that_stands_by_itself() -> None:
+    rule = "don't forget to switch to a fresh branch because this one is merged"
+    assert worded(rule) == "Don't forget to switch to a fresh branch."
+
+
+@pytest.mark.parametrize("rule", ["use the names from PR #12", "fix the branch for ENT-104"])
+def test_a_rule_tied_to_one_ticket_makes_no_lesson(rule: str) -> None:
+    assert worded(rule) == ""
+    assert worded("use the names from the glossary")
+
+
+def test_a_dangerous_rule_is_held_with_its_text() -> None:
+    words = "don't use --dangerously-skip-permissions"
+    made = word(EpisodeKind.CORRECTION, [episode(words=words, rule=words)])
+    assert made == Held(
+        "Don't use --dangerously-skip-permissions.", words, "it grants a permission"
+    )
+
+
+def test_a_dangerous_quote_shrinks_to_the_rule_in_it() -> None:
+    words = "never amend commits. see https://example.org/why"
+    made = word(EpisodeKind.CORRECTION, [episode(words=words, rule="never amend commits.")])
+    assert made == Worded("Never amend commits.", "never amend commits.")
+
+
+def test_a_stated_rule_is_taken_before_later_words_without_one() -> None:
+    stated = episode(words="never amend commits", rule="never amend commits")
+    later = episode(words="please stop amending my commits", id="e2", at=NOW + timedelta(days=1))
+    made = word(EpisodeKind.CORRECTION, [later, stated])
+    assert isinstance(made, Worded)
+    assert made.text == "Never amend commits."
+
+
+def test_an_error_becomes_the_remedy_of_its_class_with_its_own_names() -> None:
+    failed = episode(
+        EpisodeKind.ERROR, error_class="not_read", tool="Edit", words="File has not been read yet."
+    )
+    made = word(EpisodeKind.ERROR, [failed])
+    assert isinstance(made, Worded)
+    assert made.text.startswith("Read a file before you change it: Edit refuses")
+    assert made.quote == "File has not been read yet."
+
+
+def test_an_error_without_a_remedy_or_with_a_strange_name_makes_no_lesson() -> None:
+    bare = episode(EpisodeKind.ERROR, error_class="exit_nonzero", tool="Bash", command="ls")
+    strange = episode(EpisodeKind.ERROR, error_class="test_failed", tool="Bash", command="x; rm -r")
+    usual = replace(strange, command="pytest")
+    assert isinstance(word(EpisodeKind.ERROR, [bare]), Unworded)
+    assert isinstance(word(EpisodeKind.ERROR, [strange]), Unworded)
+    assert isinstance(word(EpisodeKind.ERROR, [usual]), Worded)
+
+
+def test_a_surprise_is_a_thing_to_check_when_it_stands_by_itself() -> None:
+    stands = episode(
+        EpisodeKind.SURPRISE, words="It turns out that the importer never clears its cache."
+    )
+    hangs = episode(EpisodeKind.SURPRISE, words="I was wrong about that.")
+    made = word(EpisodeKind.SURPRISE, [stands])
+    assert isinstance(made, Worded)
+    assert made.text == 'Check first: "the importer never clears its cache"'
+    assert isinstance(word(EpisodeKind.SURPRISE, [hangs]), Unworded)
+
+
+@pytest.mark.parametrize("kind", [EpisodeKind.SESSION, EpisodeKind.ENVIRONMENT, EpisodeKind.NOTE])
+def test_other_kinds_make_no_lesson(kind: EpisodeKind) -> None:
+    assert isinstance(word(kind, [episode(kind, words="always use tabs")]), Unworded)
+
+
+@given(st.text(max_size=500), st.sampled_from(["", "npm", "git; rm"]))
+def test_no_content_word_comes_from_elsewhere_and_lengths_hold(words: str, command: str) -> None:
+    made = word(EpisodeKind.CORRECTION, [episode(words=words, rule=words, command=command)])
+    if isinstance(made, Worded | Held):
+        ours = {*OURS, command}
+        assert set(re.findall(r"\w+", made.text.lower())) <= ours | set(
+            re.findall(r"\w+", words.lower())
+        )
+        assert len(made.text) <= TEXT_ROOM
+        assert len(made.quote) <= QUOTE_ROOM
