@@ -74,8 +74,8 @@ def _gist(report: NightReport) -> str:
         text
         for number, text in (
             (report.ingested.sessions, f"read {count(report.ingested.sessions, 'conversation')}"),
-            (len(report.learned), f"learned {count(len(report.learned), 'lesson')}"),
-            (len(report.strengthened), f"saw {len(report.strengthened)} borne out again"),
+            (len(report.learned), _news(report.learned)),
+            (len(report.strengthened), f"saw {len(report.strengthened)} come up again"),
             (len(report.retired), f"retired {len(report.retired)}"),
         )
         if number
@@ -87,6 +87,15 @@ def _gist(report: NightReport) -> str:
     text = listing(done)
     nothing = "" if report.learned or not report.ingested.sessions else "; nothing new to learn"
     return f"{text[0].upper()}{text[1:]}{nothing}."
+
+
+def _news(learned: Sequence[Learned]) -> str:
+    ready = sum(lesson.confirmed for lesson in learned)
+    waiting = len(learned) - ready
+    if not waiting:
+        return f"learned {count(ready, 'lesson')}"
+    noted = f"noted {waiting} that {'waits' if waiting == 1 else 'wait'} for a second conversation"
+    return f"learned {count(ready, 'lesson')}, {noted}" if ready else noted
 
 
 def _happened(report: NightReport) -> list[str]:
@@ -107,7 +116,7 @@ def _reading(read: Ingested) -> list[str]:
         f"{grouped(number)} {what}"
         for number, what in (
             (read.used, "conversation"),
-            (read.set_aside, "progress and the like, set aside"),
+            (read.set_aside, "set aside as progress and the like"),
             (read.duplicates, "copies"),
             (read.failed, "unreadable"),
         )
@@ -126,7 +135,7 @@ def _learned(learned: Sequence[Learned]) -> list[str]:
     listed = ready[:MOST_LEARNED]
     lines = [f"## Learned ({len(learned)})", ""]
     for n, lesson in enumerate(listed, start=1):
-        lines += [f"{n}. **{_rule(lesson)}** {_tag(lesson)}", f"   > {_words(lesson)}"]
+        lines += [f"{n}. {_named(lesson)}", f"   > {_words(lesson)}"]
     room = MOST_LEARNED - len(listed)
     if waiting:
         lines += [*([""] if ready else []), "Met once; used only after a second conversation:", ""]
@@ -145,22 +154,20 @@ def _words(lesson: Learned) -> str:
 
 
 def _strengthened(lessons: Sequence[Strengthened]) -> list[str]:
-    rows = [f"{_rule(x)} Now {count(x.sessions, 'conversation')}. {_tag(x)}" for x in lessons]
+    rows = [f"{_named(x)}: now in {count(x.sessions, 'conversation')}" for x in lessons]
     return _listed("Came up again", rows)
 
 
 def _merged(lessons: Sequence[Merged]) -> list[str]:
     rows = [
-        f"{_rule(x)} Stands for {count(len(x.absorbed), 'other')} now"
-        f" ({', '.join(f'`{shown(old)}`' for old in x.absorbed)}). {_tag(x)}"
+        f"{_named(x)}: now also stands for {', '.join(f'`{shown(old)}`' for old in x.absorbed)}"
         for x in lessons
     ]
     return _listed("Merged", rows)
 
 
 def _retired(lessons: Sequence[Retired]) -> list[str]:
-    rows = [f"{_rule(x)} Why: {x.why.value}. {_tag(x)}" for x in lessons]
-    return _listed("Retired", rows)
+    return _listed("Retired", [f"{_named(x)}: {x.why.value}" for x in lessons])
 
 
 def _questions(questions: Sequence[Question]) -> list[str]:
@@ -229,6 +236,10 @@ def _listed(title: str, rows: Sequence[str]) -> list[str]:
 def _rule(lesson: Learned | Strengthened | Merged | Retired) -> str:
     text = one_line(lesson.text) or "(forgotten)"
     return text if text.endswith((".", "!", "?", "…", ")")) else f"{text}."
+
+
+def _named(lesson: Learned | Strengthened | Merged | Retired) -> str:
+    return f"**{_rule(lesson)}** {_tag(lesson)}"
 
 
 def _tag(lesson: Learned | Strengthened | Merged | Retired) -> str:
