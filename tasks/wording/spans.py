@@ -13,7 +13,7 @@ from typing import Final
 
 from tasks.cues import table
 
-_ROOM: Final = 240
+_ROOM: Final = 160
 _CONTENT_WORDS: Final = 2
 _DONT: Final = re.compile(r"^Dont\b")
 _WORD: Final = re.compile(r"[\w'’./`-]+")
@@ -29,7 +29,9 @@ def rule_of(span: str, about: str = "") -> str:
     bare = trimmed(span)
     if _matches("hanging", bare):
         bare = trimmed(_pattern("aside").sub("", bare))
-    if not _has_content(bare) or len(bare) > _ROOM or _matches("tied", bare):
+    if not _has_content(bare) or len(bare) > _ROOM:
+        return ""
+    if _matches("tied", bare) or _matches("vague", bare):
         return ""
     rule = _imperative(bare) or _quoted(bare, span)
     if not rule:
@@ -63,16 +65,19 @@ def _imperative(bare: str) -> str:
             if opening["becomes"]:
                 return f"{opening['becomes']}{rest}."
             return f"{_capital(rest)}." if _matches("imperative", rest) else ""
-    if asked or not _matches("imperative", plain):
+    order = _pattern("condition").sub("", plain, count=1)
+    if asked or not _matches("imperative", order):
         return ""
-    return f"{_capital(plain)}."
+    condition = plain.removesuffix(order)
+    return f"{_capital(condition)}{order}." if condition else f"{_capital(order)}."
 
 
 def _quoted(bare: str, span: str) -> str:
     """Return the span as what the person said or asked, "" when it says nothing of anything."""
-    if not _matches("verb", bare):
+    asked = span.rstrip().endswith("?")
+    if not _matches("rhetorical" if asked else "verb", bare):
         return ""
-    verb = "asked" if span.rstrip().endswith("?") else "said"
+    verb = "asked" if asked else "said"
     return f'The person {verb}: "{bare.replace(chr(34), chr(39))}"'
 
 

@@ -53,6 +53,7 @@ def worded(rule: str, **given: object) -> str:
         ("are we able to not leave testing to the end?", "Do not leave testing to the end."),
         ("why aren't we using the shared parser?", "Use the shared parser."),
         ("I told you to use metric units", "Use metric units."),
+        ("before you commit, run the linter", "Before you commit, run the linter."),
         ("we should write the docs in British English", "Write the docs in British English."),
     ],
 )
@@ -94,9 +95,22 @@ def test_words_that_hang_on_something_outside_make_no_rule(rule: str) -> None:
 
 
 def test_a_hanging_rule_is_tied_to_the_command_that_was_stopped() -> None:
-    assert worded("let's not do the nuclear thing", command="docker") == (
-        "About `docker`: Do not do the nuclear thing."
-    )
+    hanging = "don't run that in the background"
+    assert worded(hanging, command="docker") == "About `docker`: Don't run that in the background."
+    assert worded(hanging) == ""
+
+
+def test_leave_to_act_is_no_rule() -> None:
+    assert worded("you can comment on the issue for me") == ""
+
+
+def test_a_vague_word_is_not_saved_by_a_command_beside_it() -> None:
+    assert worded("let's not do the nuclear thing", command="docker") == ""
+
+
+def test_an_open_question_is_no_rule_and_a_rhetorical_one_is() -> None:
+    assert worded("do we need the hook at all then?") == ""
+    assert worded("why don't we keep the hook?") != ""
 
 
 def test_a_hanging_reason_is_cut_off_a_rule_that_stands_by_itself() -> None:

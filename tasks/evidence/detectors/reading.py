@@ -20,6 +20,7 @@ _TAIL: Final = 400
 _HEAD: Final = 200
 _FEW: Final = 3
 _COMMA: Final = re.compile(r",\s+")
+_CONDITION: Final = re.compile(r"(?i)(?:before|after|when|whenever|if|unless|while|for)\b")
 _ASIDE: Final = re.compile(r"\s\([^()]*\)?\s*$")
 _WRITES: Final = frozenset({"Write", "Edit", "MultiEdit"})
 
@@ -108,16 +109,20 @@ def _rule(parts: tuple[str, ...], exchange: Exchange, *, correction: bool) -> st
 
 
 def _from_first(clause: str, bar: float) -> str:
-    """Return a clause from its first part that reaches the bar alone, its last aside left out."""
+    """Return a clause from its first part that reaches the bar alone, its last aside left out.
+
+    A condition before that part ("before you commit, …") stays with it.
+    """
     bare = _ASIDE.sub("", clause)
     starts = [0, *(comma.end() for comma in _COMMA.finditer(bare))]
     ends = [*starts[1:], len(bare)]
-    alone = (
-        bare[start:].strip()
-        for start, end in zip(starts, ends, strict=True)
-        if _lasting(bare[start:end].strip(" ,")) >= bar
-    )
-    return next(alone, clause)
+    condition = 0
+    for start, end in zip(starts, ends, strict=True):
+        part = bare[start:end].strip(" ,")
+        if _lasting(part) >= bar:
+            return bare[condition:].strip()
+        condition = start if _CONDITION.match(part) else end
+    return clause
 
 
 def _lasting(clause: str) -> float:

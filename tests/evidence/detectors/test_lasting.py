@@ -60,6 +60,11 @@ def test_the_rule_leaves_an_aside_and_what_stands_before_it_out() -> None:
     assert read(Exchange(said(words), DONE)).rule == "use table driven tests where possible"
 
 
+def test_the_rule_keeps_the_condition_before_it() -> None:
+    words = "before you open a pr, don't forget to squash the commits"
+    assert read(Exchange(said(words), DONE)).rule == words
+
+
 def test_a_rule_that_the_agent_writes_into_its_memory_counts_for_more() -> None:
     words = said("match the existing names in the docs")
     kept = reply("Noted.", call("Write", "/home/x/.claude/projects/p/memory/names.md"))

@@ -11,6 +11,7 @@ from tasks.evidence.detectors.text import clauses, own_words
     ("message", "typed"),
     [
         ("no, use tabs\n```py\nraise Wrong('not this')\n```\nplease", "no, use tabs\n\nplease"),
+        ("do the following plan:\n1. never skip\n2. always run", "do the"),
         ("see below\n> that is wrong, instead do this", "see below"),
         ("<ide_selection>never do this</ide_selection> shorten it", "shorten it"),
         ("it broke\n2026-01-02T10:00:00 still failing here", "it broke"),
