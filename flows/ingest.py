@@ -1,0 +1,35 @@
+"""Ingest alone: what was said and the transcripts that changed become episodes to recall."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tasks.compose import opened, setting
+from tasks.ingest import Ingested
+from tasks.night import Run
+from tasks.orchestration import flow, task_steps
+from tasks.steps import Steps
+
+
+def read_and_publish(steps: Steps, run: Run) -> Ingested:
+    """Fold, read what changed, give it vectors and publish it."""
+    steps.fold(run)
+    ingested = steps.ingest(run)
+    steps.embed(run)
+    steps.publish(run)
+    return ingested
+
+
+@flow(name="ingest")
+def ingest(transcripts: str | None = None) -> None:
+    """Run ingest as a Prefect flow.
+
+    Args:
+        transcripts: a folder of transcripts to read instead of every host's root.
+    """
+    with opened(setting(Path(transcripts) if transcripts else None)) as run:
+        read_and_publish(task_steps(), run)
+
+
+if __name__ == "__main__":
+    ingest()

@@ -1,0 +1,46 @@
+"""The night: from what was said and what happened to lessons, files and a morning report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tasks.compose import opened, setting
+from tasks.domain.report import NightReport
+from tasks.morning import Parts
+from tasks.night import Run
+from tasks.orchestration import flow, task_steps
+from tasks.steps import Steps
+
+
+def night(steps: Steps, run: Run) -> NightReport:
+    """Run every stage of a night in order; a night that was killed goes on where it was."""
+    folded = steps.fold(run)
+    reconciled = steps.reconcile(run)
+    ingested = steps.ingest(run)
+    slept = (
+        steps.embed(run),
+        steps.decay(run),
+        steps.lessons(run),
+        steps.merge(run),
+        steps.verify(run),
+        steps.predict(run),
+    )
+    measures = steps.measure(run)
+    steps.publish(run)
+    rendered = steps.render(run)
+    return steps.morning(run, Parts(folded, reconciled, ingested, slept, measures, rendered))
+
+
+@flow(name="nightly")
+def nightly(transcripts: str | None = None) -> None:
+    """Run the night as a Prefect flow.
+
+    Args:
+        transcripts: a folder of transcripts to read instead of every host's root.
+    """
+    with opened(setting(Path(transcripts) if transcripts else None)) as run:
+        night(task_steps(), run)
+
+
+if __name__ == "__main__":
+    nightly()

@@ -1,0 +1,30 @@
+"""Rebuild: make the store again from the ledger, fold the journal's rest, embed and publish."""
+
+from __future__ import annotations
+
+from tasks.compose import opened, setting
+from tasks.night import Run
+from tasks.orchestration import flow, task_steps
+from tasks.rebuild import discard_store
+from tasks.steps import Steps
+from tasks.store.publish import Published
+
+
+def replay_and_publish(steps: Steps, run: Run) -> Published:
+    """Bring a store that opening has replayed up to date; sleep is never run again by it."""
+    steps.fold(run)
+    steps.embed(run)
+    return steps.publish(run)
+
+
+@flow(name="rebuild")
+def rebuild() -> None:
+    """Run the rebuild as a Prefect flow."""
+    where = setting()
+    discard_store(where)
+    with opened(where) as run:
+        replay_and_publish(task_steps(), run)
+
+
+if __name__ == "__main__":
+    rebuild()

@@ -1,0 +1,29 @@
+"""Render alone: read the files back, then bring them in line with the store."""
+
+from __future__ import annotations
+
+from tasks.compose import opened, setting
+from tasks.night import Run
+from tasks.orchestration import flow, task_steps
+from tasks.reconcile import Reconciled
+from tasks.render.plan import Rendered
+from tasks.steps import Steps
+
+
+def read_back_and_render(steps: Steps, run: Run) -> tuple[Reconciled, Rendered]:
+    """Fold, take in what others changed in our files, publish, and write the files."""
+    steps.fold(run)
+    reconciled = steps.reconcile(run)
+    steps.publish(run)
+    return reconciled, steps.render(run)
+
+
+@flow(name="render")
+def render() -> None:
+    """Run the render as a Prefect flow."""
+    with opened(setting()) as run:
+        read_back_and_render(task_steps(), run)
+
+
+if __name__ == "__main__":
+    render()

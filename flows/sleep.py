@@ -1,0 +1,35 @@
+"""Sleep alone: the six passes over what is already stored, then the view."""
+
+from __future__ import annotations
+
+from tasks.compose import opened, setting
+from tasks.night import Run
+from tasks.orchestration import flow, task_steps
+from tasks.sleep.run import Slept
+from tasks.steps import Steps
+
+
+def six_passes(steps: Steps, run: Run) -> tuple[Slept, ...]:
+    """Fold, run the passes in order and publish what they came to."""
+    steps.fold(run)
+    slept = (
+        steps.embed(run),
+        steps.decay(run),
+        steps.lessons(run),
+        steps.merge(run),
+        steps.verify(run),
+        steps.predict(run),
+    )
+    steps.publish(run)
+    return slept
+
+
+@flow(name="sleep")
+def sleep() -> None:
+    """Run the passes as a Prefect flow."""
+    with opened(setting()) as run:
+        six_passes(task_steps(), run)
+
+
+if __name__ == "__main__":
+    sleep()

@@ -1,0 +1,324 @@
+"""Gather what a night came to into the morning report, and write it for the person.
+
+A report covers everything since the last report of an earlier day, so a second run on one day adds
+to its report and never hides what the first one learned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, Final
+
+from tasks.domain.clock import local_day
+from tasks.domain.ids import shown
+from tasks.domain.proposals import Action
+from tasks.domain.report import (
+    Bets,
+    Learned,
+    Measures,
+    Merged,
+    NightReport,
+    Question,
+    Rate,
+    Retired,
+    RetiredBy,
+    Shelf,
+    StageTime,
+    Strengthened,
+)
+from tasks.domain.report import Ingested as ReadReport
+from tasks.domain.units import (
+    CONSOLIDATED,
+    USABLE,
+    EpisodeKind,
+    Lesson,
+    Lifecycle,
+    Outcome,
+    Trust,
+)
+from tasks.durable import swap_file
+from tasks.embedding.hashed import Hashed
+from tasks.ingest import Ingested
+from tasks.night import Run, projects
+from tasks.reconcile import Reconciled
+from tasks.render.morning import morning as as_markdown
+from tasks.render.plan import Rendered
+from tasks.sleep.run import Slept
+from tasks.store import reads
+from tasks.store.reads import AllVersions, Query, Subject
+
+MEASURED_DAYS: Final = 14
+_MOST_PROBLEMS: Final = 10
+_MARK: Final = re.compile(r"<!-- everest:night day=(\S+) since=(\d+) tx=(\d+) -->")
+_KINDS: Final = (*CONSOLIDATED, EpisodeKind.ENVIRONMENT, EpisodeKind.NOTE, EpisodeKind.SESSION)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What each stage of the night came to."""
+
+    folded: Any
+    reconciled: Reconciled
+    ingested: Ingested
+    slept: tuple[Slept, ...]
+    measures: Measures
+    rendered: Rendered
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """What the last report covered: ledger records after `since`, up to `tx`, for one day."""
+
+    day: str
+    since: int
+    tx: int
+
+
+def morning(run: Run, parts: Parts) -> NightReport:
+    """Return the report of the night, and write it to `morning.md` if it says anything new.
+
+    Raises:
+        WriteFailed: when the file cannot be written.
+    """
+    day = local_day(run.at, run.settings.zone)
+    last = _last_mark(run)
+    now = _Mark(day.isoformat(), _since(last, day), run.store.ledger.last_tx)
+    report = _report(run, parts, day, now.since)
+    if last != now:
+        mark = f"\n<!-- everest:night day={now.day} since={now.since} tx={now.tx} -->\n"
+        swap_file(run.store.places.morning, (as_markdown(report) + mark).encode())
+    return report
+
+
+def _last_mark(run: Run) -> _Mark | None:
+    try:
+        found = _MARK.search(run.store.places.morning.read_text("utf-8", "replace"))
+    except OSError:
+        return None
+    return _Mark(found[1], int(found[2]), int(found[3])) if found else None
+
+
+def _since(last: _Mark | None, day: date) -> int:
+    if last is None:
+        return 0
+    return last.since if last.day == day.isoformat() else last.tx
+
+
+def _report(run: Run, parts: Parts, day: date, since: int) -> NightReport:
+    names = {project.project_id: project.name for project in projects(run)}
+    gathered = _Gathered(run, names, since)
+    return NightReport(
+        day=day,
+        first=run.first,
+        ingested=_read(parts.ingested),
+        learned=tuple(gathered.learned()),
+        strengthened=tuple(gathered.strengthened()),
+        merged=tuple(gathered.merged()),
+        retired=tuple(gathered.retired()),
+        refused=_refused(parts),
+        held=tuple(gathered.asked()),
+        bets=gathered.bets(),
+        measures=recent(parts.measures),
+        shelf=gathered.shelf(parts.rendered),
+        unsure=parts.reconciled.questions,
+        problems=tuple(_problems(run, parts)),
+        stages=tuple(StageTime(name, seconds) for name, seconds in run.seconds.items()),
+    )
+
+
+def recent(measures: Measures) -> Measures:
+    """Return the measures over the last days on which there was anything to measure."""
+    return replace(
+        measures,
+        repeat_yourself=Rate(measures.repeat_yourself.days[-MEASURED_DAYS:]),
+        repeated_error=Rate(measures.repeated_error.days[-MEASURED_DAYS:]),
+    )
+
+
+class _Gathered:
+    """The store's changes since a record, sorted into what a report tells."""
+
+    def __init__(self, run: Run, names: dict[str, str], since: int) -> None:
+        self._run, self._names = run, names
+        database = run.store.database
+        self._scopes = reads.scopes(database)
+        self._lessons = {
+            lesson.id: lesson for scope in self._scopes for lesson in reads.lessons(database, scope)
+        }
+        self._versions = [
+            row
+            for scope in self._scopes
+            for row in reads.rows(database, Query(Subject.LESSONS, scope, (AllVersions(),)))
+            if row["tx"] > since
+        ]
+        self._made = {row["lesson_id"] for row in self._versions if row["version"] == 1}
+
+    def learned(self) -> Iterator[Learned]:
+        """Yield the lessons made since that still stand, confirmed ones first."""
+        lessons = (self._lessons[unit] for unit in self._made if unit in self._lessons)
+        for lesson in sorted(lessons, key=_best_first):
+            if lesson.lifecycle is Lifecycle.LIVE and lesson.trust in (Trust.CANDIDATE, *USABLE):
+                yield Learned(
+                    lesson.id,
+                    lesson.text,
+                    lesson.quote,
+                    local_day(lesson.valid_from, self._run.settings.zone),
+                    self._project(lesson),
+                    kind=lesson.kind,
+                    sessions=lesson.seen,
+                    confirmed=lesson.trust in USABLE,
+                )
+
+    def strengthened(self) -> Iterator[Strengthened]:
+        """Yield older lessons that another session bore out."""
+        for lesson in self._changed(Action.CORROBORATE):
+            yield Strengthened(lesson.id, lesson.text, self._project(lesson), lesson.seen)
+
+    def merged(self) -> Iterator[Merged]:
+        """Yield the themes that absorbed older lessons."""
+        absorbed: dict[str, list[str]] = {}
+        for scope in self._scopes:
+            for row in reads.rows(self._run.store.database, Query(Subject.ALIASES, scope)):
+                absorbed.setdefault(row["new_id"], []).append(row["old_id"])
+        for lesson in self._changed(Action.MERGE):
+            old = tuple(sorted(absorbed.get(lesson.id, ())))
+            yield Merged(lesson.id, lesson.text, self._project(lesson), old)
+
+    def retired(self) -> Iterator[Retired]:
+        """Yield the lessons that went out of use."""
+        last = {row["lesson_id"]: row for row in self._versions}
+        for unit, row in sorted(last.items()):
+            lesson = self._lessons.get(unit)
+            why = _retired_by(lesson, row["action"]) if lesson else None
+            if lesson and why and unit not in self._made:
+                yield Retired(unit, lesson.text, self._project(lesson), why)
+
+    def asked(self) -> Iterator[Question]:
+        """Yield a question for each lesson in dispute: only a person can settle it."""
+        for lesson in sorted(self._lessons.values(), key=lambda one: one.id):
+            if lesson.trust is Trust.DISPUTED and lesson.lifecycle is Lifecycle.LIVE:
+                yield Question(
+                    lesson.text,
+                    "it is in dispute and withheld until you decide",
+                    (f"everest reject {shown(lesson.id)} --reason '…'",),
+                )
+
+    def bets(self) -> Bets:
+        """Return the predictions made and resolved by this run, and those open."""
+        made = resolved = 0
+        outcomes: Counter[Outcome] = Counter()
+        for scope in self._scopes:
+            for prediction in reads.predictions(self._run.store.database, scope):
+                outcomes[Outcome.OPEN] += prediction.outcome is Outcome.OPEN
+                made += prediction.made == self._run.at
+                if prediction.resolved == self._run.at:
+                    outcomes[prediction.outcome] += 1
+                    resolved += 1
+        return Bets(
+            made,
+            outcomes[Outcome.CONFIRMED],
+            outcomes[Outcome.FAILED],
+            outcomes[Outcome.UNEXERCISED],
+            outcomes[Outcome.VOID],
+            outcomes[Outcome.OPEN],
+        )
+
+    def shelf(self, rendered: Rendered) -> Shelf:
+        """Return where the lessons stand."""
+        live = [one for one in self._lessons.values() if one.lifecycle is Lifecycle.LIVE]
+        return Shelf(
+            live=sum(one.trust in USABLE for one in live),
+            candidates=sum(one.trust is Trust.CANDIDATE for one in live),
+            written=rendered.written,
+            removed=rendered.removed,
+            shown=sum(len(host.shown) for host in rendered.hosts),
+            held_out=rendered.held_out,
+            folders=tuple(str(folder) for folder in rendered.folders),
+        )
+
+    def _changed(self, action: Action) -> Iterator[Lesson]:
+        ids = {row["lesson_id"] for row in self._versions if row["action"] == action.value}
+        for unit in sorted(ids - self._made):
+            lesson = self._lessons.get(unit)
+            if lesson and lesson.lifecycle is Lifecycle.LIVE:
+                yield lesson
+
+    def _project(self, lesson: Lesson) -> str:
+        return self._names.get(lesson.scope.project_id, lesson.scope.project_id)
+
+
+def _best_first(lesson: Lesson) -> tuple[int, int, float, str]:
+    rank = (Trust.VERIFIED, Trust.CORROBORATED, Trust.CANDIDATE)
+    place = rank.index(lesson.trust) if lesson.trust in rank else len(rank)
+    return place, -lesson.seen, -lesson.valid_from.timestamp(), lesson.id
+
+
+def _retired_by(lesson: Lesson, action: str) -> RetiredBy | None:
+    match lesson.trust, lesson.lifecycle:
+        case Trust.REJECTED, _:
+            return RetiredBy.DELETED if action == Action.VETO.value else RetiredBy.REJECTED
+        case Trust.DISPUTED, _:
+            return RetiredBy.DISPUTED
+        case _, Lifecycle.ARCHIVED:
+            return RetiredBy.FADED
+        case _, Lifecycle.SUPERSEDED if action != Action.MERGE.value:
+            return RetiredBy.REPLACED
+        case _:
+            return None
+
+
+def _read(ingested: Ingested) -> ReadReport:
+    counts = ingested.counts
+    return ReadReport(
+        files=ingested.files,
+        changed=ingested.changed,
+        read=counts.read,
+        used=counts.used,
+        set_aside=counts.set_aside.total(),
+        duplicates=counts.duplicates,
+        failed=ingested.failed,
+        sessions=ingested.sessions,
+        episodes=tuple(
+            (kind.value, ingested.episodes[kind]) for kind in _KINDS if ingested.episodes[kind]
+        ),
+    )
+
+
+def _refused(parts: Parts) -> tuple[tuple[str, int], ...]:
+    total: Counter[str] = Counter(parts.folded.refused)
+    total.update(parts.reconciled.folded.refused)
+    total.update(parts.ingested.refused)
+    for slept in parts.slept:
+        total.update(slept.refused)
+    return tuple(sorted(total.items()))
+
+
+def _problems(run: Run, parts: Parts) -> Iterator[str]:
+    yield from _some(parts.ingested.problems)
+    if isinstance(run.chosen.space, Hashed):
+        yield f"Meanings are compared by {run.chosen.why}."
+    if parts.folded.bad:
+        yield f"{parts.folded.bad} journal lines could not be read and were passed over."
+    if run.store.caught_up:
+        yield f"{run.store.caught_up} ledger records were applied that an earlier run left."
+    for failed in parts.rendered.failed:
+        yield str(failed)
+    for path in parts.rendered.busy:
+        yield f"{path} was being written by another program; the next night writes our section."
+    for path in parts.rendered.kept_edited:
+        yield f"{path} was edited and is left as it is."
+    for path, over in parts.rendered.over_limit:
+        yield (
+            f"{path} has {over.lines} lines and {over.size} bytes, more than its host loads; "
+            f"{len(over.lost)} lessons in it are not seen."
+        )
+
+
+def _some(problems: list[str]) -> Iterable[str]:
+    yield from problems[:_MOST_PROBLEMS]
+    if len(problems) > _MOST_PROBLEMS:
+        yield f"And {len(problems) - _MOST_PROBLEMS} more files could not be read as they should."

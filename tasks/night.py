@@ -1,0 +1,220 @@
+"""The stages of a night as plain functions over one `Run`, in the order in which a flow names them.
+
+Each does its part and says in plain data what that came to. Nothing here knows of Prefect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Final, Protocol
+
+from tasks import fold as folding
+from tasks import ingest as reading
+from tasks import measure as measuring
+from tasks.domain.clock import iso
+from tasks.domain.ids import digest_of
+from tasks.domain.proposals import Action, Actor, Expose, Proposal
+from tasks.domain.report import Measures
+from tasks.domain.scope import Scope
+from tasks.domain.units import Project
+from tasks.embedding.choose import Chosen
+from tasks.evidence.folders import probe
+from tasks.fold import Folded
+from tasks.ingest import Ingested
+from tasks.render.plan import HostLines, Rendered, RenderPlan
+from tasks.render.render import render as render_files
+from tasks.settings import Places, Settings
+from tasks.sleep import run as sleeping
+from tasks.sleep.run import Slept
+from tasks.store import gateway, publish, reads
+from tasks.store.handle import Store, open_store
+from tasks.store.publish import Published
+from tasks.store.reads import Query, Subject
+
+FILES: Final = "file"
+"""The channel of lines rendered into a host's `MEMORY.md`."""
+
+
+class Progress(Protocol):
+    """Shows a person how far a long run is; told numbers and names, never memory text."""
+
+    def begin(self, stage: str) -> None:
+        """Show that a stage begins."""
+        ...
+
+    def advance(self, done: int, total: int) -> None:
+        """Show how far the stage is."""
+        ...
+
+    def waiting(self, holder: str) -> None:
+        """Show who holds the store."""
+        ...
+
+
+class Quiet:
+    """Progress for runs that nobody watches."""
+
+    def begin(self, stage: str) -> None:
+        """Show nothing."""
+
+    def advance(self, done: int, total: int) -> None:
+        """Show nothing."""
+
+    def waiting(self, holder: str) -> None:
+        """Show nothing."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of a flow: the open store and what the composition root chose.
+
+    Attributes:
+        roots: folders of transcripts to read.
+        host_root: the host's root whose memory folders may be written to; None for a folder that
+            was named with --transcripts.
+        at: the one instant that the whole run records.
+        seconds: how long each stage took, in order.
+    """
+
+    store: Store
+    settings: Settings
+    chosen: Chosen
+    roots: tuple[Path, ...]
+    host_root: Path | None
+    at: datetime
+    progress: Progress
+    first: bool
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@contextmanager
+def opened_run(  # noqa: PLR0913  the composition root passes everything that a run may not fetch
+    places: Places,
+    settings: Settings,
+    chosen: Chosen,
+    *,
+    at: datetime,
+    roots: Sequence[Path] = (),
+    host_root: Path | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Run]:
+    """Hold the store for one run.
+
+    Raises:
+        StoreError: when the store cannot be opened; nothing is changed.
+    """
+    shown = progress or Quiet()
+    with open_store(places, settings, at=at, waiting=shown.waiting) as store:
+        first = not places.morning.exists()
+        yield Run(store, settings, chosen, tuple(roots), host_root, at, shown, first)
+
+
+def fold(run: Run) -> Folded:
+    """Fold what was said since the last night."""
+    return folding.fold(run.store, at=run.at)
+
+
+def ingest(run: Run) -> Ingested:
+    """Read the transcripts that changed."""
+    return reading.ingest(
+        run.store,
+        run.roots,
+        settings=run.settings,
+        probe=probe,
+        at=run.at,
+        progress=run.progress.advance,
+    )
+
+
+def embed(run: Run) -> Slept:
+    """Give a vector to every unit that has none in the space now in use."""
+    return sleeping.embed(run.store, run.chosen.space, at=run.at, progress=run.progress.advance)
+
+
+def sleep_pass(name: str) -> Callable[[Run], Slept]:
+    """Return the stage that runs one pass over every project."""
+
+    def stage(run: Run) -> Slept:
+        return sleeping.run_pass(run.store, name, run.chosen.space, at=run.at)
+
+    stage.__name__ = name
+    stage.__doc__ = f"Run the {name} pass over every project."
+    return stage
+
+
+def measure(run: Run) -> Measures:
+    """Work out the two rates by day."""
+    return measuring.measure(run.store, run.chosen.space, zone=run.settings.zone)
+
+
+def publish_view(run: Run) -> Published:
+    """Publish what readers see; lessons worded this night get their vectors first."""
+    sleeping.embed(run.store, run.chosen.space, at=run.at)
+    return publish.publish(run.store, run.chosen.space.name, at=run.at)
+
+
+def render(run: Run) -> Rendered:
+    """Write lesson files, the section of `MEMORY.md` and the listings; record what is shown."""
+    rendered = render_files(plan_of(run))
+    for host in rendered.hosts:
+        _expose(run, host)
+    return rendered
+
+
+def plan_of(run: Run) -> RenderPlan:
+    """Return what a render of the store as it stands is given."""
+    database = run.store.database
+    scopes = reads.scopes(database)
+    return RenderPlan(
+        lessons=tuple(lesson for scope in scopes for lesson in reads.lessons(database, scope)),
+        projects=tuple(projects(run)),
+        tombstones=tuple(run.store.stones),
+        places=run.store.places,
+        host_root=run.host_root,
+        at=run.at,
+        zone=run.settings.zone,
+        holdout=run.settings.holdout,
+    )
+
+
+def projects(run: Run) -> list[Project]:
+    """Return every project that is not ignored, by scope."""
+    database = run.store.database
+    return [
+        Project(row["project_id"], row["name"], row["path"], (), row["first_seen"], row["ignored"])
+        for scope in reads.scopes(database)
+        for row in reads.rows(database, Query(Subject.PROJECTS, scope))
+        if not row["ignored"]
+    ]
+
+
+def _expose(run: Run, host: HostLines) -> None:
+    """Record what a host's file shows; the same lines as at the last render are no new event."""
+    scope = run.settings.scope(host.project_id)
+    if _last_render(run, scope) == (set(host.shown), set(host.held_out)):
+        return
+    exposure = Expose(
+        digest_of("render", host.project_id, iso(run.at)),
+        run.at,
+        "",
+        FILES,
+        host.shown,
+        host.held_out,
+    )
+    proposal = Proposal(exposure, Action.RENDER, scope, Actor.SYSTEM, "render")
+    gateway.commit(run.store, [proposal], at=run.at)
+
+
+def _last_render(run: Run, scope: Scope) -> tuple[set[str], set[str]]:
+    rows = reads.rows(run.store.database, Query(Subject.EXPOSURES, scope))
+    renders = [row for row in rows if row["channel"] == FILES]
+    last = max((row["at"] for row in renders), default=None)
+    found: dict[str, set[str]] = {"shown": set(), "held_out": set()}
+    for row in renders:
+        if row["at"] == last:
+            found[row["disposition"]].add(row["lesson_id"])
+    return found["shown"], found["held_out"]

@@ -1,0 +1,27 @@
+"""Take the store's file away, so that the next opening makes it again from the ledger alone."""
+
+from __future__ import annotations
+
+from tasks.compose import Setting
+from tasks.domain.clock import iso, utc_now
+from tasks.errors import UsageError
+from tasks.store.ledger import Ledger
+from tasks.store.lock import writer_lock
+
+
+def discard_store(where: Setting) -> int:
+    """Remove the store's file under the writer lock; return how many records will be replayed.
+
+    Raises:
+        UsageError: when there is no ledger to replay; then the store is left alone.
+        LedgerBroken: when the ledger is damaged; then the store is left alone too.
+        StoreLocked: when another run holds the store.
+    """
+    places = where.places
+    with writer_lock(places.lock, wait=where.settings.lock_wait, started=iso(utc_now())):
+        ledger = Ledger(places.ledger)
+        if not ledger.last_tx:
+            raise UsageError(f"there is no ledger in {places.ledger} to rebuild from")
+        places.store.unlink(missing_ok=True)
+        places.store.with_name(f"{places.store.name}.wal").unlink(missing_ok=True)
+        return ledger.last_tx
