@@ -7,9 +7,9 @@ anywhere but the template, the person's typing, or the failed call. What could d
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 from tasks.cues import table
 from tasks.domain.units import Episode, EpisodeKind
@@ -81,16 +81,25 @@ def _corrected(episodes: Sequence[Episode]) -> Wording:
 
 def _failed(episodes: Sequence[Episode]) -> Wording:
     first = min(episodes, key=lambda one: (one.at, one.id))
-    remedy: dict[str, str] = table(__package__, "remedies").get(first.error_class, {})
     command = first.command if _NAME.fullmatch(first.command) else ""
-    template = remedy.get("text", "")
-    if "{command}" in template and not command:
-        template = remedy.get("plain", "")
+    template = _remedy(first.error_class, command)
     if not template:
         return Unworded(f"errors of the class {first.error_class!r} teach no rule by themselves")
     tool = first.tool if _NAME.fullmatch(first.tool) else "the tool"
     text = template.format(tool=tool, command=command)
     return _checked(text, neutralised(first.words), text)
+
+
+def _remedy(error_class: str, command: str) -> str:
+    """Return the template for a class of errors of a command, "" when there is none."""
+    remedies = table(__package__, "remedies")
+    remedy: Mapping[str, Any] = remedies.get(error_class, {})
+    if remedy.get("own") and command in remedies["reporters"]["commands"]:
+        return ""
+    template: str = remedy.get("text", "")
+    if "{command}" in template and not command:
+        return str(remedy.get("plain", ""))
+    return template
 
 
 def _surprised(episodes: Sequence[Episode]) -> Wording:

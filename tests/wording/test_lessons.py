@@ -160,6 +160,8 @@ def test_an_error_without_a_remedy_or_with_a_strange_name_makes_no_lesson() -> N
     bare = episode(EpisodeKind.ERROR, error_class="exit_nonzero", tool="Bash", command="ls")
     strange = episode(EpisodeKind.ERROR, error_class="test_failed", tool="Bash", command="x; rm -r")
     usual = replace(strange, command="pytest")
+    shown = replace(strange, command="gh")  # it only shows what ran elsewhere
+    assert isinstance(word(EpisodeKind.ERROR, [shown]), Unworded)
     assert isinstance(word(EpisodeKind.ERROR, [bare]), Unworded)
     assert isinstance(word(EpisodeKind.ERROR, [strange]), Unworded)
     assert isinstance(word(EpisodeKind.ERROR, [usual]), Worded)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, Final
 
 from tasks.domain.session import AgentTurn, ResultState, Session, ToolCall
@@ -19,10 +20,10 @@ _FAILED: Final = (ResultState.ERROR, ResultState.HARNESS, ResultState.DENIED)
 _SHELLS: Final = frozenset({"Bash", "PowerShell", "shell", "exec_command", "run_shell_command"})
 _UNCLASSED: Final = "other"
 _ANNOUNCED: Final = 400
-_SENTENCE: Final = re.compile(r"[^.!?\n]*[.!?\n]?")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|\n")
 _ASSIGNED: Final = re.compile(r"^\w+=")
-_PREFIXES: Final = frozenset({"sudo", "env", "time", "nohup", "cd", "timeout", "npx", "command"})
+_STEP: Final = re.compile(r"&&|\|\|?|;")
+_NAME_ROOM: Final = 40
 
 
 def errors_in(session: Session) -> tuple[Error, ...]:
@@ -65,19 +66,28 @@ def error_class(call: ToolCall) -> str:
 def command_of(call: ToolCall) -> str:
     """Return the first word of what a shell call ran, "" for other tools.
 
-    Assignments and wrappers (`cd x &&`, `env`, `sudo`) are stepped over.
+    Of several steps it is the first that does work; assignments, wrappers (`env`, `sudo`) and steps
+    that only move or print are passed over, and file utilities count only when nothing else ran.
     """
     if call.name not in _SHELLS:
         return ""
-    for step in re.split(r"&&|\|\||;", call.line):
-        for word in _words(step):
-            if _ASSIGNED.match(word):
-                continue
-            if word == "cd":
-                break
-            if word not in _PREFIXES:
-                return word.rsplit("/", 1)[-1][:40]
+    passed_over, plumbing = _steps("passed_over"), _steps("plumbing")
+    firsts = (_first_word(step) for step in _STEP.split(call.line))
+    ran = [first for first in firsts if first and first not in passed_over]
+    return next((first for first in ran if first not in plumbing), ran[0] if ran else "")
+
+
+def _first_word(step: str) -> str:
+    prefixes = _steps("prefixes")
+    for word in _words(step):
+        if not (_ASSIGNED.match(word) or word.startswith("-") or word in prefixes):
+            return word.rsplit("/", 1)[-1][:_NAME_ROOM]
     return ""
+
+
+@cache
+def _steps(name: str) -> frozenset[str]:
+    return frozenset(table("errors")["steps"][name])
 
 
 def _words(step: str) -> list[str]:

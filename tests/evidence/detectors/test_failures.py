@@ -44,7 +44,10 @@ def test_the_text_tells_the_class(tool: str, text: str, expected: str) -> None:
         ("cd /work/shop && go test ./...", "go"),
         ("CI=1 env FOO=2 pytest -q", "pytest"),
         ("/usr/bin/git status", "git"),
-        ("echo 'open", "echo"),
+        ("sed -i s/a/b/ x.go && go build ./...", "go"),
+        ("cat notes.txt | head", "cat"),
+        ("sleep 30; npx -y eslint .", "eslint"),
+        ("git commit -m 'open", "git"),
         ("", ""),
     ],
 )
