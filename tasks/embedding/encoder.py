@@ -50,7 +50,7 @@ class Encoder:
         try:
             self._shape = _shape_of(folder)
             self._weights = _Weights(folder / WEIGHTS)
-            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            self._tokenizer = _tokenizer(folder / "tokenizer.json")
             self._layers = [self._weights.layer(n) for n in range(self._shape.layers)]
             self.dim = int(self._weights["embeddings.word_embeddings.weight"].shape[1])
         except (OSError, KeyError, ValueError, TypeError) as error:
@@ -163,6 +163,13 @@ def _erf(values: Array) -> Array:
         poly = poly * t + np.float32(term)
     erf: Array = np.copysign(1.0 - poly * t * np.exp(-size * size), values)
     return erf
+
+
+def _tokenizer(path: Path) -> Tokenizer:
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises no narrower class
+        raise ValueError(str(error)) from error
 
 
 def _shape_of(folder: Path) -> _Shape:

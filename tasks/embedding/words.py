@@ -24,7 +24,7 @@ _BREAK: Final = re.compile(r"[_\-/.:\\]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-
 _RUN: Final = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 _UNSPACED_START: Final = re.compile(rf"[{_UNSPACED}]")
 _VOWEL: Final = re.compile(r"[aeiouy]")
-_SHORT: Final = re.compile(r"(?:[^aeiou][aeiouy]|[aeiou])[^aeiouwxy]")
+_SHORT: Final = re.compile(r"[^aeiou]*[aeiouy][^aeiouwxy]")
 
 FUNCTION_WORDS: Final = frozenset(
     """
@@ -115,4 +115,5 @@ def _is_root(root: str, ending: str) -> bool:
 def _bare(word: str) -> str:
     if len(word) > 3 and word[-1] == word[-2]:
         return word[:-1]
-    return word[:-1] if len(word) > 4 and word[-1] == "e" else word
+    root = word.removesuffix("e")
+    return word if _SHORT.fullmatch(root) else root
