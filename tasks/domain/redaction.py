@@ -7,7 +7,7 @@ stands. E-mail addresses and names are kept: they are what lessons are about, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
 from typing import Final, NamedTuple
 
 from tasks.domain.secret_names import assigned
@@ -15,6 +15,8 @@ from tasks.domain.secret_shapes import shaped
 
 REDACTION_VERSION: Final = 1
 
+_MARK: Final = b"[redacted:"
+_WHOLE_MARK: Final = re.compile(rb"\[redacted:[a-z-]+\]")
 _LEAST: Final = 8
 """Characters below which no text holds a secret together with what gives it away."""
 _LOWER: Final = bytes.maketrans(
@@ -41,16 +43,20 @@ def redact(text: str) -> str:
     return raw.decode("utf-8", "surrogatepass")
 
 
-def _found(raw: bytes) -> Iterator[Found]:
+def _found(raw: bytes) -> list[Found]:
+    """Return the secrets in `raw`, those of a shape of their own first; a mark is none."""
     low = raw.translate(_LOWER)
-    for start, end, kind in (*shaped(raw, low), *assigned(raw, low)):
-        yield Found(start, end, kind)
+    found = [Found(*span) for finder in (shaped, assigned) for span in finder(raw, low)]
+    if not found or _MARK not in raw:
+        return found
+    marks = [m.span() for m in _WHOLE_MARK.finditer(raw)]
+    return [f for f in found if not any(f.start < end and start < f.end for start, end in marks)]
 
 
-def _united(found: Iterable[Found]) -> list[Found]:
+def _united(found: list[Found]) -> list[Found]:
     """Return the finds in order, overlapping ones as one under the name of the first."""
     united: list[Found] = []
-    for one in sorted(found):
+    for one in sorted(found, key=lambda each: each.start):
         if united and one.start < united[-1].end:
             united[-1] = united[-1]._replace(end=max(one.end, united[-1].end))
         else:
@@ -61,6 +67,6 @@ def _united(found: Iterable[Found]) -> list[Found]:
 def _replaced(raw: bytes, found: list[Found]) -> bytes:
     parts, at = [], 0
     for start, end, kind in found:
-        parts += [raw[at:start], b"[redacted:", kind.encode(), b"]"]
+        parts += [raw[at:start], _MARK, kind.encode(), b"]"]
         at = end
     return b"".join((*parts, raw[at:]))

@@ -28,10 +28,8 @@ def _name(literal: bytes, ending: bytes, kind: str, least: int) -> _Name:
 
 
 _NAMES: Final = (
-    _name(b"passw", rb"passw(?:or)?d\d?", "password", 4),
-    _name(b"passphrase", rb"passphrase", "password", 4),
+    _name(b"pass", rb"pass(?:w(?:or)?d\d?|phrase)?", "password", 4),
     _name(b"pwd", rb"pwd", "password", 4),
-    _name(b"_pass", rb"_pass", "password", 4),
     _name(b"secret", rb"secret(?:[_-]?(?:access)?[_-]?key)?", "secret", 8),
     _name(b"key", rb"key", "api-key", 12),
     _name(b"token", rb"token", "token", 16),
@@ -49,11 +47,11 @@ _PASSES_OF: Final = (
 )  # fmt: skip
 """Whose pass is a password; `first_pass` and a test's PASS are none."""
 
-_BARE: Final = rb"(?P<bare>(?:(?!&[\w.-]+=)[^\s\"'`,;]){1,400})"
+_BARE: Final = rb"(?P<bare>(?:[^\s\"'`,;&]|&(?![\w.-]+=)){1,400})"
 _VALUE: Final = re.compile(
     rb"(?:\\{0,3}[\"'`])?\s{0,3}"
     rb"(?::\s?(?:&?str|[sS]tring|SecretStr)(?:\s?\|\s?\w+)?\s{0,3}=|:=|=>|={1,3}|:(?![-+?]))\s{0,3}"
-    rb"(?:[fbru]{0,2}(?P<open>\\{0,3}[\"'`])(?P<quoted>(?:(?!(?P=open))[^\r\n]){1,400}?)(?:(?P=open)|\Z)"
+    rb"(?:[fbru]{0,2}(?P<open>\\{0,3}[\"'`])(?P<quoted>(?:(?!(?P=open))[^\r\n]){1,400}?)(?:(?P=open)|(?=[\r\n])|\Z)"
     rb"|" + _BARE + rb")"
 )
 _FLAG: Final = re.compile(rb"\s(?P<bare>[^\s\"'`,;-][^\s\"'`,;]{0,399})")
@@ -78,6 +76,8 @@ _HARMLESS: Final = frozenset(
     b"label error errors null none true false text type name value default empty unknown basic "
     b"bearer oauth enabled disabled always never plain encrypted hashed sensitive".split()
 )
+_TOKEN: Final = re.compile(rb"[\w+/=.~:-]+$")
+_UUID: Final = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
 _STRETCH: Final = re.compile(rb"[A-Za-z0-9]{12,}")
 
 
@@ -93,9 +93,12 @@ def _owned(name: _Name, low: bytes, at: int) -> bool:
     """Tell whether what stands before a short name makes it a secret's."""
     if name.literal == b"key":
         return low[max(at - 16, 0) : at].rstrip(b"_-. ").endswith(_KEYS_OF)
-    if name.literal == b"_pass":
-        return low[max(at - 16, 0) : at].endswith(_PASSES_OF)
-    return name.literal != b"auth" or not low[max(at - 1, 0) : at].isalpha()
+    if name.literal == b"pass" and low[at + 4 : at + 5] not in b"wp":
+        return low[max(at - 16, 0) : at].rstrip(b"_-").endswith(_PASSES_OF)
+    before = low[max(at - 1, 0) : at]
+    if name.literal == b"pwd":  # alone and with a colon it is a folder
+        return before.isalpha() or before == b"_" or low[at + 3 : at + 4] == b"="
+    return name.literal != b"auth" or not before.isalpha()
 
 
 def _value(raw: bytes, at: int, end: int, name: _Name) -> Iterator[Span]:
@@ -131,7 +134,7 @@ def _secret(value: bytes, name: _Name, *, quoted: bool, in_env_file: bool) -> bo
     if _CODE.match(value) and not (quoted and random_looking(value)):
         return False
     if name.kind in ("token", "credential"):
-        return _random(value)
+        return _TOKEN.match(value) is not None and _random(value)
     if in_env_file:
         return value.lower() not in _HARMLESS
     return _password(value, quoted=quoted) if name.kind == "password" else _key(value)
@@ -152,5 +155,7 @@ def _key(value: bytes) -> bool:
 
 
 def _random(value: bytes) -> bool:
-    """Tell whether `value` holds a long unbroken stretch of letters and digits mixed."""
-    return any(random_looking(stretch) for stretch in _STRETCH.findall(value))
+    """Tell whether `value` is a UUID or has a long stretch of letters and digits mixed."""
+    return _UUID.match(value) is not None or any(
+        random_looking(stretch) for stretch in _STRETCH.findall(value)
+    )
