@@ -6,7 +6,7 @@ with a text the wording rules allow; everything else waits or is held, and is co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
@@ -42,7 +42,7 @@ def found(
     """
     sources = in_order(cluster)
     sessions = independent_sessions((source.session_id for source in sources), frozenset())
-    if not any(map(lasts, sources)) and len(sessions) < ENOUGH_SESSIONS:
+    if not suffices(sources):
         return TooSmall()
     match word(kind, sources):
         case Worded(text=text, quote=quote):
@@ -51,6 +51,12 @@ def found(
             return reason
         case never:
             assert_never(never)
+
+
+def suffices(cluster: Iterable[Episode]) -> bool:
+    """Tell whether the episodes are one lasting correction, or of two sessions, and may found."""
+    sources = tuple(cluster)
+    return any(map(lasts, sources)) or len({e.session_id for e in sources}) >= ENOUGH_SESSIONS
 
 
 def lasts(episode: Episode) -> bool:

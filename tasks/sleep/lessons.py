@@ -22,7 +22,7 @@ from tasks.domain.units import CONSOLIDATED, Episode, EpisodeKind, Lesson, Lifec
 from tasks.sleep.clustering import clusters
 from tasks.sleep.contradiction import closed, disputed
 from tasks.sleep.error_key import ErrorKey, error_key
-from tasks.sleep.founding import Founding, TooSmall, found
+from tasks.sleep.founding import Founding, TooSmall, found, suffices
 from tasks.sleep.joining import Joined, join
 from tasks.sleep.material import Cuts, Material, PassReport, PassResult, episodes_of
 from tasks.sleep.meaning import stance, vectors_of
@@ -86,9 +86,10 @@ def _survey(material: Material, at: datetime, cuts: Cuts) -> _Ground:
 
 def _consolidate(kind: EpisodeKind, ground: _Ground, taken: frozenset[str]) -> _Consolidated:
     standings, waiting = _standings(kind, ground), ground.waiting[kind]
+    left: dict[tuple[str, ...], Founding] = {}
     while True:
         step = _join(standings, waiting, ground)
-        made, left = _found(kind, step.waiting, ground, taken | standings.keys())
+        made, left = _found(kind, step.waiting, ground, taken | standings.keys(), left)
         if not made and len(step.waiting) == len(waiting):
             break
         sources = {source for standing in made.values() for source in standing.now.sources}
@@ -126,20 +127,28 @@ def _join(standings: Mapping[str, Standing], waiting: Sequence[Episode], ground:
 
 
 def _found(
-    kind: EpisodeKind, waiting: Sequence[Episode], ground: _Ground, taken: frozenset[str]
+    kind: EpisodeKind,
+    waiting: Sequence[Episode],
+    ground: _Ground,
+    taken: frozenset[str],
+    known: Mapping[tuple[str, ...], Founding],
 ) -> tuple[dict[str, Standing], dict[tuple[str, ...], Founding]]:
-    """Return the lessons that the waiting episodes found, and the clusters that found none."""
+    """Return the lessons that the waiting episodes found, and the clusters that found none.
+
+    What a round before knew of a cluster still stands, since the same episodes say the same.
+    """
     made: dict[str, Standing] = {}
     left: dict[tuple[str, ...], Founding] = {}
     vectors = ground.material.vectors
     for cluster in _clustered(kind, waiting, ground):
-        outcome = found(kind, cluster, taken=taken | made.keys(), at=ground.at)
+        ids = tuple(episode.id for episode in cluster)
+        outcome = known.get(ids) or found(kind, cluster, taken=taken, at=ground.at)
         if isinstance(outcome, Lesson):
             standing = opened(None, outcome, episodes=cluster, vectors=vectors)
             assert standing is not None  # noqa: S101  every waiting episode has a vector
             made[outcome.id] = standing
         else:
-            left[tuple(episode.id for episode in cluster)] = outcome
+            left[ids] = outcome
     return made, left
 
 
@@ -153,13 +162,20 @@ def _clustered(
         key = error_key(episode)
         (plain if key is None else keyed.setdefault(key, [])).append(episode)
     groups = [keyed[key] for key in sorted(keyed)]
-    if not plain:
-        return groups
-    matrix = vectors_of(plain, ground.material.vectors)
-    rows = clusters(matrix, ground.cuts.join)
+    return groups + (_alike(kind, plain, ground) if plain else [])
+
+
+def _alike(kind: EpisodeKind, waiting: Sequence[Episode], ground: _Ground) -> list[list[Episode]]:
+    """Return the episodes by meaning; opposites are parted where a lesson could come of them."""
+    matrix = vectors_of(waiting, ground.material.vectors)
+    groups = clusters(matrix, ground.cuts.join)
     if kind is not EpisodeKind.ERROR:
-        rows = parted(rows, matrix, [stance(episode) for episode in plain], ground.cuts.join)
-    return groups + [[plain[row] for row in group] for group in rows]
+        founding = [group for group in groups if suffices(waiting[row] for row in group)]
+        kept = {int(group[0]) for group in founding}
+        stances = [stance(episode) for episode in waiting]
+        groups = [group for group in groups if int(group[0]) not in kept]
+        groups += parted(founding, matrix, stances, ground.cuts.join)
+    return [[waiting[row] for row in group] for group in groups]
 
 
 def _settle(standings: dict[str, Standing], ground: _Ground) -> dict[str, Standing]:

@@ -62,7 +62,7 @@ def centres_of(matrix: Matrix, count: int) -> Matrix:
 
     sample = np.random.default_rng(0).permutation(len(matrix))[: count * SAMPLE]
     learner = MiniBatchKMeans(
-        count, init="random", n_init=1, random_state=0, batch_size=4096, max_iter=20
+        count, init="random", n_init=1, random_state=0, batch_size=4096, max_iter=5
     )
     return _unit(learner.fit(matrix[np.sort(sample)]).cluster_centers_.astype(np.float32))
 

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from tasks.domain.proposals import Decision, NoOp, Proposal, Refusal, Stored
+from tasks.domain.proposals import Decision, NoOp, Refusal, Stored
 from tasks.domain.scope import Scope
 from tasks.domain.units import RECALLABLE, Lifecycle
 from tasks.embedding.space import Space
@@ -75,11 +75,6 @@ def run_pass(store: Store, name: str, space: Space, *, at: datetime) -> Slept:
         receipt = gateway.commit(store, result.proposals, at=at)
         _count(slept, result, receipt.decisions)
     return slept
-
-
-def rehearse(store: Store, name: str, space: Space, *, at: datetime) -> list[Proposal]:
-    """Return what one pass would propose, over every scope; nothing is written."""
-    return [p for _, result in propose(store, name, space, at=at) for p in result.proposals]
 
 
 def propose(
