@@ -31,9 +31,12 @@ class Cue:
 
     def find(self, lowered: str) -> re.Match[str] | None:
         """Return where the cue stands in a lower-cased text."""
-        if self.literals and not any(literal in lowered for literal in self.literals):
-            return None
-        return self.pattern.search(lowered)
+        if not self.literals:
+            return self.pattern.search(lowered)
+        for literal in self.literals:  # a plain loop: a generator here took half of all detection
+            if literal in lowered:
+                return self.pattern.search(lowered)
+        return None
 
 
 @cache

@@ -19,6 +19,7 @@ from tasks.evidence.detectors.text import clauses, own_words
 _TAIL: Final = 400
 _HEAD: Final = 200
 _FEW: Final = 3
+_CLAUSE: Final = 600
 _COMMA: Final = re.compile(r",\s+")
 _CONDITION: Final = re.compile(r"(?i)(?:before|after|when|whenever|if|unless|while|for)\b")
 _ASIDE: Final = re.compile(r"\s\([^()]*\)?\s*$")
@@ -69,7 +70,7 @@ def read(exchange: Exchange) -> Reading:
 
 def _clause_score(parts: tuple[str, ...]) -> float:
     scores = sorted(
-        (weight_of(part.lower(), cues("corrections", "cue")) for part in parts), reverse=True
+        (weight_of(_lowered(part), cues("corrections", "cue")) for part in parts), reverse=True
     )
     second = max(scores[1], 0.0) if len(scores) > 1 else 0.0
     return scores[0] + float(table("corrections")["echo"]) * second
@@ -126,10 +127,15 @@ def _from_first(clause: str, bar: float) -> str:
 
 
 def _lasting(clause: str) -> float:
-    lowered = clause.lower()
+    lowered = _lowered(clause)
     if any(cue.find(lowered) for cue in cues("lasting", "veto")):
         return 0.0
     return weight_of(lowered, cues("lasting", "cue"))
+
+
+def _lowered(clause: str) -> str:
+    """Return a clause as patterns see it: its beginning, so that no clause costs without bound."""
+    return clause[:_CLAUSE].lower()
 
 
 def _lasting_context(exchange: Exchange, *, correction: bool) -> float:

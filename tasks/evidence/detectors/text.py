@@ -13,6 +13,8 @@ from typing import Final
 
 from tasks.evidence.detectors.cues import table
 
+_HEAD: Final = 6000  # what lies between head and tail of a longer message was pasted
+_TAIL: Final = 2000
 _LONG_PARAGRAPH: Final = 280
 _DOCUMENT: Final = 700
 _LONG_MESSAGE: Final = 2500
@@ -31,6 +33,8 @@ _CLAUSE_END: Final = re.compile(
 
 def own_words(text: str) -> str:
     """Return what of a message the person seems to have typed, its paragraphs apart."""
+    if len(text) > _HEAD + _TAIL:
+        text = f"{text[:_HEAD]}\n\n{text[-_TAIL:]}"
     for stretch in _patterns("stretch"):
         text = stretch.sub(" ", text)
     kept = [typed for block in _PARAGRAPH.split(text) if (typed := _typed(block))]

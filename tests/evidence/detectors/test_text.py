@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.evidence.detectors import Exchange, read
 from tasks.evidence.detectors.text import clauses, own_words
+from tests.evidence.detectors.build import said
 
 
 @pytest.mark.parametrize(
@@ -57,6 +61,17 @@ def test_a_file_name_does_not_end_a_clause() -> None:
     assert clauses("put it in app.config.js e.g. at the top") == (
         "put it in app.config.js e.g. at the top",
     )
+
+
+@pytest.mark.parametrize(
+    "unit", ["<a>", "i see ", "no, ", "```", "you wrote: ", '"a ', "- ", "\n\n"]
+)
+def test_a_million_characters_of_anything_are_read_at_once(unit: str) -> None:
+    """Only the head and the tail of so long a message can have been typed."""
+    flood = said(unit * (1_000_000 // len(unit)))
+    start = time.perf_counter()
+    read(Exchange(flood))
+    assert time.perf_counter() - start < 5
 
 
 @given(st.text(max_size=400))
