@@ -16,12 +16,11 @@ from tasks.domain.session import PersonTurn, ReadCounts
 from tasks.evidence.conversation import Conversation
 from tasks.evidence.facts import Facts
 from tasks.evidence.lines import (
-    Record,
     aside_type,
-    is_blank,
     is_compressed,
     open_transcript,
     records_of,
+    whole_part,
 )
 from tasks.evidence.reading import NothingRead, Reading, Resume, SessionRead
 from tasks.evidence.repeats import MayRepeat
@@ -98,36 +97,32 @@ class _Reader:
 
     def _lines(self, lines: Iterable[bytes]) -> None:
         for line in lines:
-            if line[-1] != _NEWLINE and not self._is_whole(line):
-                return
-            self._take(line)
-
-    def _is_whole(self, line: bytes) -> bool:
-        """Tell whether a last line with no newline is complete: no part of an object is one."""
-        return records_of(line) is not None
+            if line[-1] == _NEWLINE:
+                self._take(line)
+                self._line += 1
+            else:
+                self._take(whole_part(line))
+            last = self._conversation.turns.last_person
+            if last is not None:
+                self._set_mark(last)
 
     def _take(self, line: bytes) -> None:
-        conversation = self._conversation
+        counts = self._conversation.counts
         start, self._offset = self._offset, self._offset + len(line)
         aside = aside_type(line)
         if aside is not None:
-            conversation.counts.read += 1
-            conversation.counts.set_aside[aside] += 1
-        elif not is_blank(line):
-            self._records(records_of(line), start)
-        self._line += 1 if line[-1] == _NEWLINE else 0
-        last = conversation.turns.last_person
-        if last is not None:
-            self._set_mark(last)
+            counts.read += 1
+            counts.set_aside[aside] += 1
+        elif line.strip():  # NUL bytes are damage, not white space
+            self._records(line, start)
 
-    def _records(self, records: list[Record] | None, start: int) -> None:
-        conversation = self._conversation
-        if records is None:
-            conversation.counts.read += 1
-            conversation.counts.failed.append(self._line + 1)
-            return
-        for record in records:
-            conversation.take(record, start)
+    def _records(self, line: bytes, start: int) -> None:
+        for at, record in records_of(line):
+            if record is None:
+                self._conversation.counts.read += 1
+                self._conversation.counts.failed.append(self._line + 1)
+            else:
+                self._conversation.take(record, start + at)
 
     def _set_mark(self, last: PersonTurn) -> None:
         """Let the mark follow to where the person spoke last, as soon as nothing is open there."""

@@ -24,7 +24,7 @@ from tasks.domain.session import (
 from tasks.evidence.blocks import Block, blocks_of, call_of, text_of
 from tasks.evidence.facts import Facts, first_line, origin_of
 from tasks.evidence.lines import Record
-from tasks.evidence.queued import Entry, Queue
+from tasks.evidence.queued import Entry, Queue, digest
 from tasks.evidence.refusals import Verdict, verdict
 from tasks.evidence.repeats import Repeats
 from tasks.evidence.turns import Turns
@@ -90,7 +90,7 @@ class Conversation:
     def entry(self, record: Record, offset: int) -> Entry:
         """Return what a record of the queue names."""
         text = text_of(record.get("content")).strip()
-        uuid = f"{record.get('sessionId')}@{record.get('timestamp')}"
+        uuid = f"{record.get('sessionId')}@{record.get('timestamp')}:{digest(text)}"
         return Entry(text, uuid, self.facts.time_of(record), offset)
 
     def _use(self, kind: str, record: Record) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -18,8 +19,9 @@ Record = dict[str, Any]
 _TYPE: Final = b'"type":"'
 _WITHIN: Final = 1024
 _GLUE: Final = b'}{"'
-_BLANK: Final = b" \t\r\n\x00"
-_BOM: Final = b"\xef\xbb\xbf"
+_BLANK: Final = " \t\r\n\x00"
+_BOM: Final = "\ufeff"
+_MOST_GLUED: Final = 64
 _NEVER_CONVERSATION: Final = frozenset(
     {
         b"progress",
@@ -62,50 +64,65 @@ def aside_type(line: bytes) -> str | None:
     return name.decode() if whole else None
 
 
-def is_blank(line: bytes) -> bool:
-    """Tell whether a line holds nothing but white space; NUL bytes are damage, not white space."""
-    return not line.strip()
+def records_of(line: bytes) -> Iterator[tuple[int, Record | None]]:
+    """Yield each record of a line and the byte at which it begins; None once for what is none.
 
-
-def records_of(line: bytes) -> list[Record] | None:
-    """Return the records of a line, usually one; None when it is bad.
-
-    A host that appends to a file whose last line had no newline glues two records together; both
-    are returned.
+    One line holds one record, but a host that appends to a file whose last line had no newline
+    glues two together.
     """
-    try:
-        found = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return _patient(line.removeprefix(_BOM).strip(_BLANK))
-    return [found] if isinstance(found, dict) else None
+    at = 0
+    for _ in range(_MOST_GLUED):
+        record, end = _record_of(line[at:])
+        yield at, record
+        at += end
+        if record is None or at >= len(line):
+            return
+    yield at, None
 
 
-def record_at(path: Path, offset: int) -> list[Record]:
-    """Return the records of the line that begins at a byte offset; none when it cannot be read."""
+def whole_part(line: bytes) -> bytes:
+    """Return the whole records that an unfinished line begins with: no part of one is one."""
+    for at, record in records_of(line):
+        if record is None:
+            return line[:at]
+    return line
+
+
+def record_at(path: Path, offset: int) -> Record:
+    """Return the record that begins at a byte offset; an empty one when it cannot be read."""
     try:
         with path.open("rb") as stream:
             stream.seek(offset)
-            return records_of(stream.readline()) or []
+            return _record_of(stream.readline())[0] or {}
     except OSError:
-        return []
+        return {}
 
 
-def _patient(line: bytes) -> list[Record] | None:
-    """Parse what the strict parser refuses: control characters, lone surrogates, glued records."""
-    text = line.decode("utf-8", "replace")
-    decoder = json.JSONDecoder(strict=False)
-    found: list[Record] = []
-    at = 0
+def _record_of(line: bytes) -> tuple[Record | None, int]:
+    """Return the record that a line begins with, and how many bytes it and blanks after it take."""
     try:
-        while at < len(text):
-            record, at = decoder.raw_decode(text, at)
-            if not isinstance(record, dict):
-                return None
-            found.append(_encodable(record))
-            at += len(text[at:]) - len(text[at:].lstrip())
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return _patient(line)
+    return (found, len(line)) if isinstance(found, dict) else (None, 0)
+
+
+def _patient(line: bytes) -> tuple[Record | None, int]:
+    """Parse what the strict parser refuses: control characters, lone surrogates, glued records."""
+    text = line.decode("utf-8", "surrogateescape")
+    begin = _after_blanks(text, 1 if text.startswith(_BOM) else 0)
+    try:
+        record, end = json.JSONDecoder(strict=False).raw_decode(text, begin)
+        if not isinstance(record, dict):
+            return None, 0
+        again = _encodable(record)
     except (ValueError, RecursionError):
-        return None
-    return found or None
+        return None, 0
+    return again, len(text[: _after_blanks(text, end)].encode("utf-8", "surrogateescape"))
+
+
+def _after_blanks(text: str, at: int) -> int:
+    return len(text) - len(text[at:].lstrip(_BLANK))
 
 
 def _encodable(record: Record) -> Record:

@@ -111,16 +111,17 @@ class Queue:
         return len(self.held) < before
 
     def _remember(self, how: str, text: str) -> None:
-        self.told = [*self.told, how + _digest(text)][-_REMEMBERED:]
+        self.told = [*self.told, how + digest(text)][-_REMEMBERED:]
 
     def _was(self, how: str, text: str) -> bool:
         """Tell whether `text` was told in this way before, and let that count once."""
-        mark = how + _digest(text)
+        mark = how + digest(text)
         if mark not in self.told:
             return False
         self.told.remove(mark)
         return True
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return a short digest, by which words are recognised without being kept."""
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -59,9 +59,7 @@ def resumed(path: Path, resume: Resume, agent: str) -> Conversation:
         mark.counts,
         Repeats(mark.recent, mark.horizon),
     )
-    waiting = [
-        entry for pending in mark.pending for entry in _waiting(path, conversation, *pending)
-    ]
+    waiting = [_waiting(path, conversation, *pending) for pending in mark.pending]
     conversation.queue = Queue(waiting, told=list(mark.told))
     return conversation
 
@@ -79,18 +77,12 @@ def _facts(path: Path, mark: Mark) -> Facts:
         headless=mark.headless,
     )
     if mark.title_at >= 0:
-        for record in record_at(path, mark.title_at):
-            facts.title_from(record, mark.title_at)
+        facts.title_from(record_at(path, mark.title_at), mark.title_at)
     return facts
 
 
-def _waiting(path: Path, conversation: Conversation, offset: int, told: int) -> list[Entry]:
-    """Return the entries that the line at `offset` enqueued."""
-    entries = [
-        conversation.entry(record, offset)
-        for record in record_at(path, offset)
-        if record.get("operation") == "enqueue"
-    ]
-    for entry in entries:
-        entry.told = bool(told)
-    return entries
+def _waiting(path: Path, conversation: Conversation, offset: int, told: int) -> Entry:
+    """Return the entry that the record at `offset` enqueued."""
+    entry = conversation.entry(record_at(path, offset), offset)
+    entry.told = bool(told)
+    return entry

@@ -46,6 +46,7 @@ class Turns:
         self._known = len(self._done)
         self._touched: set[int] = set()
         self._open: _Open | None = None
+        self._spoken = {turn.uuid for turn in self._done if isinstance(turn, PersonTurn)}
         self._where = {
             call.id: index
             for index, turn in enumerate(self._done)
@@ -99,7 +100,10 @@ class Turns:
         if last is not None and last.uuid == turn.uuid:
             self._done[-1] = replace(last, text=f"{last.text}\n{turn.text}")
             return
+        if turn.uuid in self._spoken:
+            return  # a record of the queue, which has no uuid of its own, appended again
         self._settle()
+        self._spoken.add(turn.uuid)
         self._done.append(turn)
 
     def all(self) -> tuple[Turn, ...]:

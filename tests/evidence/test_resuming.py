@@ -45,6 +45,7 @@ STEPS = (
     lambda t: t.bare(type="ai-title", aiTitle=f"title {t.made}"),
     lambda t: t.raw(b"{bad\n"),
     lambda t: t.raw(b"\n"),
+    lambda t: t.raw(b"{bad, and no end"),
     lambda t: t.lines.append(t.lines.pop().rstrip(b"\n")) if t.lines else None,
     lambda t: t.lines.append(t.lines[len(t.lines) // 2]) if t.lines else None,
 )
