@@ -24,6 +24,7 @@ from tasks.domain.proposals import (
     Proposal,
     PutEpisode,
     PutLesson,
+    PutProject,
     Refusal,
     SetStrength,
     Stored,
@@ -34,16 +35,18 @@ from tasks.domain.units import (
     EpisodeKind,
     Grounding,
     Lesson,
+    Project,
     Strength,
     Tombstone,
     TombstoneKind,
     Trust,
 )
-from tasks.wording import unsafe
 from tasks.store import gateway, reads
 from tasks.store.handle import Store
 from tasks.store.journal import Line, unfolded
 from tasks.store.reads import AllVersions, Ids, Query, Subject
+from tasks.store.standing import projects
+from tasks.wording import unsafe
 
 _TITLE = 120
 
@@ -94,6 +97,7 @@ class _Folding:
         self._store = store
         self._at = at
         self._touched: dict[str, tuple[Strength, int]] = {}
+        self._arranged_now: dict[str, Project] = {}
 
     def proposals(self, lines: Iterable[Line]) -> list[Proposal]:
         return [proposal for line in lines for proposal in self._of(line)]
@@ -101,9 +105,12 @@ class _Folding:
     def _of(self, line: Line) -> Iterator[Proposal]:
         match line.op:
             case "remember":
+                yield from self._unknown_project(line)
                 yield self._note(line)
             case "touch":
                 yield from self._touches(line)
+            case "decide" if line.body["unit"] == "project":
+                yield from self._arranged(line)
             case "decide":
                 yield from self._decided(line)
             case "edit_file":
@@ -112,6 +119,34 @@ class _Folding:
                 yield self._exposed(line)
             case _:  # an op that a later release folds; its line stays in the journal's archive
                 return
+
+    def _unknown_project(self, line: Line) -> Iterator[Proposal]:
+        """Make the project that a note was said in, unless it is known or the note is for all."""
+        told = line.body.get("project")
+        if told and told["project_id"] == line.scope.project_id and not self._project(line):
+            project = Project(told["project_id"], told["name"], told["path"], (), instant(line.at))
+            yield _proposal(line, PutProject(project), Action.CREATE)
+
+    def _arranged(self, line: Line) -> Iterator[Proposal]:
+        body = line.body
+        known = self._project(line) or Project(
+            body["unit_id"], body["old_name"], body["path"], (), instant(line.at)
+        )
+        match body["verb"]:
+            case "rename":
+                known = replace(known, name=body["name"])
+            case "ignore" | "watch":
+                known = replace(known, ignored=body["verb"] == "ignore")
+            case _:
+                return
+        self._arranged_now[known.project_id] = known
+        yield _proposal(line, PutProject(known), Action.RESOLVE)
+
+    def _project(self, line: Line) -> Project | None:
+        if line.scope.project_id in self._arranged_now:
+            return self._arranged_now[line.scope.project_id]
+        found = projects(self._store, line.scope)
+        return found[0] if found else None
 
     def _note(self, line: Line) -> Proposal:
         text: str = line.body["text"]

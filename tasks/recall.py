@@ -19,7 +19,7 @@ from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN, one_line
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import Scope
 from tasks.embedding.index import build_lexical
-from tasks.embedding.space import Gauge, Space
+from tasks.embedding.space import Space
 from tasks.memory import Memory
 from tasks.ranking import Asked, Corpus, Hit, rank
 from tasks.store import journal
@@ -37,7 +37,7 @@ class Recalled:
     hit: Hit
 
 
-def recall(
+def recall(  # noqa: PLR0913  what to ask, of whom, by which meaning of words, and when
     memory: Memory, query: str, *, scope: Scope, space: Space, k: int, now: datetime
 ) -> list[Recalled]:
     """Return at most `k` units and passages, best first; none when nothing is relevant.
@@ -75,7 +75,7 @@ def touch(memory: Memory, found: Sequence[Recalled], *, actor: Actor, at: dateti
 
 
 def fenced(found: Sequence[Recalled], day: Callable[[datetime], str]) -> str:
-    """Return what was recalled as a block for a model: quoted, dated, attributed, marked as data."""
+    """Return what was recalled as a block for a model: quoted, dated, attributed data."""
     lines = [
         f"- {label(one.row)}, {day(instant(one.row['at']))}: “{one_line(_text(one.row))}” "
         f"[{one.row['id'][:16]}]"
@@ -115,7 +115,7 @@ def _units(memory: Memory, view: ScopeView, asked: Asked, now: datetime, k: int)
     if not len(units.rows):
         return []
     seconds = now.timestamp()
-    dense = units.vectors if asked.vector is not None and units.vectors.shape[1] else None
+    dense = units.vectors if asked.vector is not None and units.vectors.matrix.shape[1] else None
     corpus = Corpus(units.words, dense, units.at, units.strengths(seconds))
     return _kept(memory, view, units, rank(asked, corpus, now=seconds, k=_deep(memory, k)))
 

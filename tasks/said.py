@@ -6,14 +6,16 @@ by the gateway when a night folds it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from tasks.domain import canon
 from tasks.domain.ids import note_id
+from tasks.domain.project import Identified
 from tasks.domain.proposals import Actor
 from tasks.domain.redaction import redact
 from tasks.domain.scope import Scope
+from tasks.domain.units import Project
 from tasks.errors import Refused, UsageError
 from tasks.memory import Found, Memory
 from tasks.store import journal
@@ -29,8 +31,24 @@ class Accepted:
     now: str
 
 
-def remember(memory: Memory, text: str, *, scope: Scope, actor: Actor, at: datetime) -> Accepted:
+def remember(  # noqa: PLR0913  what, for whom, by whom and when
+    memory: Memory,
+    text: str,
+    *,
+    scope: Scope,
+    project: Identified,
+    actor: Actor,
+    at: datetime,
+) -> Accepted:
     """Append a note; it can be recalled at once.
+
+    Args:
+        memory: the reader, for what was refused before.
+        text: what to remember; redacted before it is written.
+        scope: whose memory it goes to.
+        project: the project the words were said in, made by the next night if it is new.
+        actor: who says it.
+        at: now.
 
     Raises:
         UsageError: when there is nothing in it, or too much.
@@ -45,9 +63,8 @@ def remember(memory: Memory, text: str, *, scope: Scope, actor: Actor, at: datet
         raise Refused(
             "this was rejected or forgotten before", "`everest lessons --rejected` lists what was"
         )
-    journal.append(
-        memory.places.journal, "remember", {"text": clean}, scope=scope, actor=actor, at=at
-    )
+    body = {"text": clean, "project": asdict(project)}
+    journal.append(memory.places.journal, "remember", body, scope=scope, actor=actor, at=at)
     unit = note_id(memory.key_for_writing(), scope, canon.canon(clean, 1))
     return Accepted(unit, "it can be recalled from now on")
 
@@ -94,3 +111,32 @@ def _consequence(verb: str, actor: Actor) -> str:
             "Its bytes remain in the store's file until `everest compact`"
         )
     return "hidden from now on; the next night records it, and it is not learned again"
+
+
+def arrange(  # noqa: PLR0913  what becomes of which project, by whom and when
+    memory: Memory,
+    verb: str,
+    project: Project,
+    *,
+    name: str = "",
+    scope: Scope,
+    actor: Actor,
+    at: datetime,
+) -> Accepted:
+    """Append a change to a project: `ignore` it, `watch` it again, or `rename` it.
+
+    Raises:
+        UsageError: when a new name is empty.
+    """
+    if verb == "rename" and not name.strip():
+        raise UsageError("give the new name: everest project rename PROJECT NAME")
+    body = {
+        "verb": verb,
+        "unit": "project",
+        "unit_id": project.project_id,
+        "name": name.strip(),
+        "path": project.path,
+        "old_name": project.name,
+    }
+    journal.append(memory.places.journal, "decide", body, scope=scope, actor=actor, at=at)
+    return Accepted(project.project_id, "the next run of everest takes it in")

@@ -75,3 +75,19 @@ def holder(path: Path) -> str:
         return f"process {owner['pid']} ({owner['command']}), started {owner['started']}"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"
+
+
+def writer_at_work(path: Path) -> str:
+    """Return who is writing the store now, in words; "" when nobody is. Takes no lock."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return holder(path)
+    else:
+        return ""
+    finally:
+        os.close(descriptor)

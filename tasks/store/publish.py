@@ -20,6 +20,7 @@ import orjson
 from tasks.domain.clock import iso
 from tasks.domain.scope import Scope
 from tasks.durable import FILE_MODE, make_folder, swap_file, sync_folder
+from tasks.embedding.dense import build_dense
 from tasks.embedding.index import build_lexical
 from tasks.errors import WriteFailed
 from tasks.store import catalog, journal
@@ -163,7 +164,7 @@ def _save_units(folder: Path, units: Sequence[Unit]) -> None:
     matrix = np.zeros((len(units), dim), dtype=np.float32)
     for row, unit in enumerate(units):
         matrix[row, : len(unit.vector)] = unit.vector
-    np.save(folder / "units-vectors.npy", matrix, allow_pickle=False)
+    build_dense(matrix).save(make_folder(folder / "units-vectors"))
     build_lexical([u.context for u in units]).save(make_folder(folder / "units-words"))
 
 

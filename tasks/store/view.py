@@ -17,6 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 from tasks.domain.scope import Scope
+from tasks.embedding.dense import Dense
 from tasks.embedding.index import Lexical
 
 VERSION: Final = 1
@@ -133,10 +134,9 @@ class Units(Shelf):
         super().__init__(folder, "units")
 
     @functools.cached_property
-    def vectors(self) -> NDArray[np.float32]:
-        """Return unit vectors, shape (n, dim); a row of zeros for a unit not embedded yet."""
-        found: NDArray[np.float32] = self._array("vectors")
-        return found
+    def vectors(self) -> Dense:
+        """Return the units' vectors; a row of zeros for a unit not embedded yet."""
+        return Dense.load(self._folder / f"{self._name}-vectors")
 
     def strengths(self, now: float) -> NDArray[np.float64]:
         """Return each row's strength at `now`, halved every 45 whole days; shape (n,)."""

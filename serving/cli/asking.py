@@ -1,0 +1,115 @@
+"""Commands that ask the memory: recall and lessons. They load no engine of the night."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from serving.cli.context import reading_scope, reading_scopes
+from serving.cli.output import AsJson, ProjectName, at_terminal, put, say
+from tasks.compose import setting
+from tasks.domain.clock import instant, local_day, utc_now
+from tasks.domain.ids import shown
+from tasks.domain.proposals import Actor
+from tasks.memory import Memory
+from tasks.recall import DEFAULT_K, Recalled, fenced, recall, touch
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    app.command("recall")(recall_)
+    app.command()(lessons)
+
+
+def recall_(
+    query: Annotated[str, typer.Argument(help="What to look for, in words.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many at most.")] = DEFAULT_K,
+    project: ProjectName = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show why each stands where.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find what this project's memory holds that bears on a question; say nothing if nothing does.
+
+    Example: everest recall "how do we run the tests" -k 3 --explain
+    """
+    where = setting()
+    memory = Memory(where.places)
+    scope = reading_scope(memory, where.settings, project)
+    now = utc_now()
+    found = recall(memory, query, scope=scope, space=where.space().space, k=k, now=now)
+    touch(memory, found, actor=Actor.PERSON if at_terminal() else Actor.AGENT, at=now)
+    if as_json:
+        put([_as_data(one) for one in found])
+    elif not found:
+        say(f"Nothing in {scope.project_id} bears on that.")
+    else:
+        say(fenced(found, lambda at: str(local_day(at, where.settings.zone))))
+        if explain:
+            say(_why(one) for one in found)
+
+
+def lessons(
+    project: ProjectName = None,
+    rejected: Annotated[
+        bool, typer.Option("--rejected", help="Show those rejected, disputed or retired instead.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List what was learned, in every project or in one.
+
+    Example: everest lessons --project my-app
+    """
+    where = setting()
+    memory = Memory(where.places)
+    scopes = {scope.keys() for scope in reading_scopes(memory, where.settings, project)}
+    rows = [row for row in _listed(memory) if _keys(row) in scopes]
+    chosen = [row for row in rows if _stands(memory, row) != rejected]
+    chosen.sort(key=lambda row: (row["project_id"], -len(row["sessions"]), row["lesson_id"]))
+    if as_json:
+        put(chosen)
+        return
+    if not chosen:
+        say("No lessons yet." if not rejected else "None.")
+    for row in chosen:
+        seen = len(row["sessions"])
+        state = row["trust"] if row["lifecycle"] == "live" else row["lifecycle"]
+        day = local_day(instant(row["valid_from"]), where.settings.zone)
+        say(f"{shown(row['lesson_id'])}  {row['project_id']}  {state}, {seen} sessions, {day}")
+        say(f"    {memory.overlay.replaced.get(row['lesson_id'], row['text'])}")
+
+
+def _listed(memory: Memory) -> list[dict[str, Any]]:
+    return memory.view.listed("lessons") if memory.view else []
+
+
+def _keys(row: dict[str, Any]) -> tuple[str, ...]:
+    return row["owner_id"], row["owner_type"], row["app_id"], row["project_id"]
+
+
+def _stands(memory: Memory, row: dict[str, Any]) -> bool:
+    usable = row["trust"] not in ("rejected", "disputed") and row["lifecycle"] == "live"
+    return usable and row["lesson_id"] not in memory.overlay.hidden
+
+
+def _as_data(one: Recalled) -> dict[str, Any]:
+    hit = one.hit
+    return {
+        **one.row,
+        "project": one.scope.project_id,
+        "score": hit.score,
+        "relevance": hit.relevance,
+        "cosine": hit.cosine,
+        "lexical": hit.lexical,
+        "recency": hit.recency,
+        "strength_part": hit.strength_part,
+    }
+
+
+def _why(one: Recalled) -> str:
+    hit = one.hit
+    cosine = "no vector" if hit.cosine is None else f"cosine {hit.cosine:.2f}"
+    return (
+        f"{shown(one.row['id'])}  {hit.score:.3f} = 0.6 x {hit.relevance:.2f} ({cosine}, words "
+        f"{hit.lexical:.2f}) + 0.25 x {hit.recency:.2f} + 0.15 x {hit.strength_part:.2f}"
+    )

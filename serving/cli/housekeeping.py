@@ -1,0 +1,204 @@
+"""Commands about the memory itself: project, status and paths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from serving.cli.context import writing_project
+from serving.cli.output import AsJson, at_terminal, put, say
+from tasks.compose import Setting, setting
+from tasks.domain.clock import instant, utc_now
+from tasks.domain.proposals import Actor
+from tasks.domain.units import Project
+from tasks.errors import EverestError
+from tasks.memory import Memory
+from tasks.said import arrange
+from tasks.store.lock import writer_at_work
+
+Named = Annotated[str, typer.Argument(metavar="PROJECT", help="A project's id, name or folder.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    projects = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    projects.command("list")(list_)
+    projects.command()(rename)
+    projects.command()(ignore)
+    projects.command()(watch)
+    app.add_typer(
+        projects,
+        name="project",
+        help="List, rename, ignore projects. Example: everest project list",
+    )
+    app.command()(status)
+    app.command()(paths)
+
+
+def list_(as_json: AsJson = False) -> None:
+    """List the projects that the memory knows.
+
+    Example: everest project list
+    """
+    memory = Memory(setting().places)
+    if as_json:
+        put(
+            [
+                {
+                    "id": one.project_id,
+                    "name": one.name,
+                    "path": one.path,
+                    "folders": list(one.cwds),
+                    "ignored": one.ignored,
+                }
+                for one in memory.projects
+            ]
+        )
+        return
+    if not memory.projects:
+        say("No projects yet: run `everest night` first.")
+    for one in memory.projects:
+        say(f"{one.project_id}  {one.name}  {one.path}{'  (ignored)' if one.ignored else ''}")
+
+
+def rename(
+    project: Named,
+    name: Annotated[str, typer.Argument(help="Its new name.")],
+    as_json: AsJson = False,
+) -> None:
+    """Give a project another name; its id stays.
+
+    Example: everest project rename my-app-1a2b3c4d "My app"
+    """
+    _arrange("rename", project, name, as_json=as_json)
+
+
+def ignore(project: Named, as_json: AsJson = False) -> None:
+    """Read this project's transcripts no more and write no files for it.
+
+    Example: everest project ignore ~/work/secret
+    """
+    _arrange("ignore", project, "", as_json=as_json)
+
+
+def watch(project: Named, as_json: AsJson = False) -> None:
+    """Read an ignored project again.
+
+    Example: everest project watch ~/work/secret
+    """
+    _arrange("watch", project, "", as_json=as_json)
+
+
+def status(
+    digest: Annotated[
+        bool, typer.Option("--digest", help="End with the store's digest as published.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the memory holds, how old it is, and what it works with.
+
+    Example: everest status --digest
+    """
+    where = setting()
+    told = _status(where)
+    if as_json:
+        put(told)
+        return
+    say(
+        f"{name.replace('_', ' '):<16} {_plain(value)}"
+        for name, value in told.items()
+        if name not in ("digest", "unfolded")
+    )
+    say(f"{'unfolded':<16} {told['unfolded']}")
+    if digest:
+        say(str(told["digest"]))
+
+
+def paths(as_json: AsJson = False) -> None:
+    """Show where everything lies, and where transcripts are looked for.
+
+    Example: everest paths --json
+    """
+    where = setting()
+    told = {
+        name: str(value) for name, value in vars(where.places).items() if isinstance(value, Path)
+    }
+    if as_json:
+        put({**told, "transcripts": [str(root) for root in where.roots]})
+        return
+    say(f"{name:<12} {value}" for name, value in told.items())
+    say(f"{'transcripts':<12} {root}" for root in where.roots)
+
+
+def _arrange(verb: str, project: str, name: str, *, as_json: bool) -> None:
+    where = setting()
+    memory = Memory(where.places)
+    found = writing_project(memory, project)
+    known = next(
+        (one for one in memory.projects if one.project_id == found.project_id),
+        Project(found.project_id, found.name, found.path, (), utc_now()),
+    )
+    actor = Actor.PERSON if at_terminal() else Actor.AGENT
+    scope = where.settings.scope(known.project_id)
+    accepted = arrange(memory, verb, known, name=name, scope=scope, actor=actor, at=utc_now())
+    if as_json:
+        put({"accepted": True, "id": accepted.unit_id, "now": accepted.now})
+    else:
+        say(f"accepted {accepted.unit_id}: {accepted.now}")
+
+
+def _status(where: Setting) -> dict[str, Any]:
+    memory = Memory(where.places)
+    view = memory.view
+    told: dict[str, Any] = {
+        "home": str(where.places.home),
+        "published": view.manifest.at if view else "",
+        "writing": writer_at_work(where.places.lock),
+        "embedding": _embedding(where),
+        "projects": len(memory.projects),
+        "sessions": len(view.listed("sessions")) if view else 0,
+        "lessons": _lessons(memory),
+        "records": _records(memory),
+        "unreadable_lines": memory.overlay.bad,
+        "unfolded": memory.overlay.lines,
+        "digest": view.manifest.digest if view else "",
+    }
+    if view:
+        age = utc_now() - instant(view.manifest.at)
+        told["age_hours"] = round(age.total_seconds() / 3600, 1)
+    return told
+
+
+def _embedding(where: Setting) -> str:
+    try:
+        return where.space().why
+    except EverestError as error:
+        return f"cannot be used: {error}"
+
+
+def _lessons(memory: Memory) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for row in memory.view.listed("lessons") if memory.view else ():
+        state = row["trust"] if row["lifecycle"] == "live" else row["lifecycle"]
+        counts[state] = counts.get(state, 0) + 1
+    return counts
+
+
+def _records(memory: Memory) -> dict[str, int]:
+    """Return what became of every transcript line ever read: the parts add up to `read`."""
+    total = {"read": 0, "used": 0, "set aside": 0, "copies": 0, "failed": 0}
+    for row in memory.view.listed("files") if memory.view else ():
+        total["read"] += row["read"]
+        total["used"] += row["used"]
+        total["set aside"] += sum(row["set_aside"].values())
+        total["copies"] += row["duplicates"]
+        total["failed"] += len(row["failed"])
+    return total
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{count} {name}" for name, count in value.items()) or "none"
+    return str(value)

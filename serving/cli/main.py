@@ -1,0 +1,52 @@
+"""The `everest` command: finds the command, turns our errors into exit codes, imports late.
+
+Exit codes: 0 done, 1 a fault of ours, 2 the request cannot be carried out as put, 3 refused, 4 the
+store cannot be used, 5 the disk refused a write, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+import typer
+
+from serving.cli import asking, housekeeping, running, saying
+from serving.cli.output import error
+from tasks.errors import EverestError
+
+app = typer.Typer(
+    name="everest",
+    help="A memory for AI agents that learns from being corrected.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96},
+)
+for group in (running, asking, saying, housekeeping):
+    group.add_to(app)
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    os.umask(0o077)  # whatever we write is the person's alone
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; return its exit code. Our errors are told in one line on standard error."""
+    try:
+        result = app(arguments, standalone_mode=False)
+    except EverestError as failure:
+        return error(failure, as_json="--json" in arguments)
+    except click.ClickException as misuse:
+        misuse.show()
+        return misuse.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:  # the reader of our output went away: no fault, and nothing to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0

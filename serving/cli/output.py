@@ -1,0 +1,42 @@
+"""How commands speak: one value as JSON, or lines for a person; errors in a line, by exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import typer
+
+from tasks.errors import EverestError
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value.")]
+ProjectName = Annotated[
+    str | None,
+    typer.Option("--project", help="A project's id, name or folder; this folder's if not given."),
+]
+
+
+def say(lines: Iterable[str] | str) -> None:
+    """Print lines on standard output."""
+    for line in [lines] if isinstance(lines, str) else lines:
+        typer.echo(line)
+
+
+def put(value: Any) -> None:
+    """Print one value as JSON on standard output."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def error(failure: EverestError, *, as_json: bool) -> int:
+    """Tell an error on standard error, and as JSON if that was asked for; return its exit code."""
+    if as_json:
+        put({"error": str(failure), "kind": type(failure).__name__, "code": failure.exit_code})
+    typer.echo(f"everest: {failure}", err=True)
+    return failure.exit_code
+
+
+def at_terminal() -> bool:
+    """Tell whether a person sits at both ends: only then does the command line speak for one."""
+    return sys.stdin.isatty() and sys.stdout.isatty()

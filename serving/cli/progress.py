@@ -1,0 +1,60 @@
+"""A progress bar on a terminal, stage by stage; silence anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+from tasks.night import Progress as Shown
+from tasks.night import Quiet
+
+_SAID = {
+    "fold": "taking in what was said",
+    "reconcile": "reading lesson files back",
+    "ingest": "reading transcripts",
+    "embed": "embedding",
+    "decay": "letting fade",
+    "lessons": "learning",
+    "merge": "merging",
+    "verify": "checking predictions",
+    "predict": "predicting",
+    "measure": "measuring",
+    "publish": "publishing",
+    "render": "writing lesson files",
+    "morning": "writing the morning report",
+}
+
+
+class Bar:
+    """Progress on a terminal."""
+
+    def __init__(self, progress: Progress, console: Console) -> None:
+        self._progress, self._console = progress, console
+        self._task = progress.add_task("starting", total=None)
+
+    def begin(self, stage: str) -> None:
+        """Show that a stage begins."""
+        self._progress.reset(self._task, description=_SAID.get(stage, stage), total=None)
+
+    def advance(self, done: int, total: int) -> None:
+        """Show how far the stage is."""
+        self._progress.update(self._task, completed=done, total=total)
+
+    def waiting(self, holder: str) -> None:
+        """Say who holds the store."""
+        self._console.print(f"waiting: the store is being written by {holder}")
+
+
+@contextmanager
+def shown(*, quiet: bool = False) -> Iterator[Shown]:
+    """Show progress on standard error while it is a terminal."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield Quiet()
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        yield Bar(progress, console)

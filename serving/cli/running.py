@@ -1,0 +1,292 @@
+"""Commands that run a flow in this process, from night to rebuild; and morning, which shows one."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from serving.cli.output import AsJson, put, say
+from serving.cli.progress import shown
+from tasks.compose import Setting, opened, setting
+from tasks.domain.clock import utc_now
+from tasks.domain.report import NightReport
+
+Transcripts = Annotated[
+    Path | None,
+    typer.Option("--transcripts", help="Read this folder of transcripts; write nothing under it."),
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    for command in (night, demo, ingest, sleep, render, measure, morning, rebuild):
+        app.command()(command)
+
+
+def night(
+    transcripts: Transcripts = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be read, and stop.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the night: read transcripts, learn lessons, write files and the morning report.
+
+    Example: everest night --transcripts ~/.claude
+    """
+    from tasks.render.morning import as_data  # noqa: PLC0415  heavy imports wait for their command
+
+    where = setting(transcripts)
+    found = _surveyed(where, quiet=as_json)
+    if dry_run:
+        if as_json:
+            put(found)
+        return
+    if not where.roots and not as_json:
+        say(_NOTHING_FOUND)
+    report = _night(where)
+    if as_json:
+        put(as_data(report))
+    else:
+        say(_after(where))
+
+
+def demo(
+    home: Annotated[
+        Path | None,
+        typer.Option("--home", help="Where to make it; a temporary folder if not given."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a week of synthetic transcripts in a temporary home and run the night on them.
+
+    Example: everest demo
+    """
+    from tasks.demo import write_week  # noqa: PLC0415
+    from tasks.render.morning import as_data  # noqa: PLC0415
+    from tasks.settings import Places, Settings  # noqa: PLC0415
+
+    place = home.expanduser().absolute() if home else Path(tempfile.mkdtemp(prefix="everest-demo-"))
+    week = write_week(place / "claude", now=utc_now())
+    settings = Settings.load(home=place / "everest")
+    where = Setting(settings, Places(settings.home), (week.root,), week.root)
+    report = _night(where)
+    if as_json:
+        put({"home": str(settings.home), "transcripts": str(week.root), "report": as_data(report)})
+        return
+    say(where.places.morning.read_text("utf-8"))
+    say(
+        f"All of this is in {place}: lesson files under claude/projects/*/memory, "
+        "the memory itself under everest. Ask it something:"
+    )
+    say(f'  EVEREST_HOME={settings.home} everest recall "tests" --project {week.projects[0]}')
+
+
+def ingest(
+    transcripts: Transcripts = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing unless it fails.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read transcripts that changed, so that they can be recalled; learn nothing yet.
+
+    Example: everest ingest --quiet
+    """
+    from flows.ingest import read_and_publish  # noqa: PLC0415
+    from tasks.steps import plain_steps  # noqa: PLC0415
+
+    where = setting(transcripts)
+    with shown(quiet=quiet) as progress, opened(where, progress=progress) as run:
+        found = read_and_publish(plain_steps(), run)
+    if as_json:
+        put(
+            {
+                "files": found.files,
+                "changed": found.changed,
+                "sessions": found.sessions,
+                "records": found.counts.read,
+                "failed": found.failed,
+                "episodes": dict(found.episodes),
+                "problems": found.problems,
+            }
+        )
+    elif not quiet:
+        new = sum(found.episodes.values())
+        say(f"{found.changed} of {found.files} transcripts had something new; {new} new episodes.")
+        say(found.problems)
+
+
+def sleep(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what the passes would change; change nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the six passes over what is stored: embed, decay, lessons, merge, verify, predict.
+
+    Example: everest sleep --dry-run
+    """
+    from flows.sleep import six_passes  # noqa: PLC0415
+    from tasks.rehearse import rehearse  # noqa: PLC0415
+    from tasks.steps import plain_steps  # noqa: PLC0415
+
+    where = setting()
+    if dry_run:
+        with shown() as progress:
+            changes = rehearse(where, plain_steps(), progress=progress)
+        if as_json:
+            put([asdict(change) for change in changes])
+        else:
+            say(f"{c.action:<18} {c.unit_id}  {c.project}: {c.text}" for c in changes)
+            say(f"{len(changes)} changes; none was made.")
+        return
+    with shown() as progress, opened(where, progress=progress) as run:
+        told = [(s.name, {**s.counts, **s.decided}) for s in six_passes(plain_steps(), run)]
+    if as_json:
+        put([{"pass": name, **counts} for name, counts in told])
+    else:
+        say(f"{name:<8} {_counted(counts)}" for name, counts in told)
+
+
+def render(as_json: AsJson = False) -> None:
+    """Take in edits of lesson files, then write the files again from what is known.
+
+    Example: everest render
+    """
+    from flows.render import read_back_and_render  # noqa: PLC0415
+    from tasks.steps import plain_steps  # noqa: PLC0415
+
+    where = setting()
+    with shown() as progress, opened(where, progress=progress) as run:
+        reconciled, rendered = read_back_and_render(plain_steps(), run)
+    told = {
+        "edits": reconciled.edits,
+        "vetoes": reconciled.vetoes,
+        "written": rendered.written,
+        "unchanged": rendered.unchanged,
+        "removed": rendered.removed,
+        "held_out": rendered.held_out,
+        "questions": [question.text for question in reconciled.questions],
+        "failed": [str(failed) for failed in rendered.failed],
+    }
+    if as_json:
+        put(told)
+    else:
+        say(
+            f"{rendered.written} files written, {rendered.unchanged} as they were, "
+            f"{rendered.removed} removed; {reconciled.edits} edits and {reconciled.vetoes} "
+            "deletions taken in."
+        )
+        say(f"{question.text}: {question.why}" for question in reconciled.questions)
+    if rendered.failed:
+        raise rendered.failed[0]
+
+
+def measure(as_json: AsJson = False) -> None:
+    """Show how often you had to repeat a correction, and how often an error came back, by day.
+
+    Example: everest measure --json
+    """
+    from flows.measure import rates  # noqa: PLC0415
+    from tasks.render.rates import measures_section  # noqa: PLC0415
+    from tasks.steps import plain_steps  # noqa: PLC0415
+
+    where = setting()
+    with shown() as progress, opened(where, progress=progress) as run:
+        measures = rates(plain_steps(), run)
+    if as_json:
+        put(
+            {
+                "person_turns": measures.person_turns,
+                **{
+                    name: {
+                        "part": rate.part,
+                        "whole": rate.whole,
+                        "days": [[str(d.day), d.part, d.whole] for d in rate.days],
+                    }
+                    for name, rate in (
+                        ("repeat_yourself", measures.repeat_yourself),
+                        ("repeated_error", measures.repeated_error),
+                    )
+                },
+            }
+        )
+    else:
+        say(measures_section(measures) or ["Nothing to measure yet: run `everest night` first."])
+
+
+def morning(as_json: AsJson = False) -> None:
+    """Show the last morning report.
+
+    Example: everest morning
+    """
+    places = setting().places
+    if not places.morning.exists():
+        say("No morning report yet: run `everest night` first.")
+        return
+    text = places.morning.read_text("utf-8")
+    if as_json:
+        put({"path": str(places.morning), "text": text})
+    else:
+        say(text)
+
+
+def rebuild(as_json: AsJson = False) -> None:
+    """Make the store again from the ledger; nothing that was learned or decided is lost.
+
+    Example: everest rebuild
+    """
+    from flows.rebuild import replay_and_publish  # noqa: PLC0415
+    from tasks.rebuild import discard_store  # noqa: PLC0415
+    from tasks.steps import plain_steps  # noqa: PLC0415
+
+    where = setting()
+    records = discard_store(where)
+    with shown() as progress, opened(where, progress=progress) as run:
+        published = replay_and_publish(plain_steps(), run)
+    if as_json:
+        put({"records": records, "digest": published.digest})
+    else:
+        say(f"{records} records replayed. The store's digest is {published.digest}")
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return (
+        ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "nothing to do"
+    )
+
+
+def _surveyed(where: Setting, *, quiet: bool) -> list[dict[str, Any]]:
+    """Say which roots are read and how much lies in them, before anything is."""
+    from tasks.ingest import survey  # noqa: PLC0415
+
+    found = []
+    for root, files, projects, size in survey(where.roots):
+        found.append({"root": str(root), "transcripts": files, "projects": projects, "bytes": size})
+        if not quiet:
+            say(f"{root}: {files} transcripts in {projects} projects, {size / 1e6:,.1f} MB")
+    return found
+
+
+_NOTHING_FOUND = (
+    "No transcripts of Claude Code were found: looked in CLAUDE_CONFIG_DIR, "
+    "XDG_CONFIG_HOME/claude, ~/.config/claude and ~/.claude.\n"
+    "Name a folder with `everest night --transcripts DIR`, or see how it looks with `everest demo`."
+)
+
+
+def _after(where: Setting) -> list[str]:
+    lines = where.places.morning.read_text("utf-8").splitlines()
+    summary = next((line for line in lines[1:] if line.strip()), "")
+    return [summary, f"The morning report: {where.places.morning} (`everest morning` shows it)."]
+
+
+def _night(where: Setting) -> NightReport:
+    from flows.nightly import night as body  # noqa: PLC0415
+    from tasks.steps import plain_steps  # noqa: PLC0415
+
+    with shown() as progress, opened(where, progress=progress) as run:
+        return body(plain_steps(), run)

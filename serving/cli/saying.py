@@ -1,0 +1,98 @@
+"""Commands that say something to the memory: remember, reject, forget. Appended at once."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from serving.cli.context import writing_project
+from serving.cli.output import AsJson, ProjectName, at_terminal, put, say
+from tasks.compose import Setting, setting
+from tasks.domain.clock import utc_now
+from tasks.domain.ids import shown
+from tasks.domain.proposals import Actor
+from tasks.domain.scope import GLOBAL, Scope
+from tasks.memory import Memory
+from tasks.said import Accepted, decide, remember
+
+Unit = Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    app.command("remember")(remember_)
+    app.command()(reject)
+    app.command()(forget)
+
+
+def remember_(
+    text: Annotated[
+        str | None, typer.Argument(help="What to remember; standard input if not given.")
+    ] = None,
+    project: ProjectName = None,
+    everywhere: Annotated[
+        bool, typer.Option("--everywhere", help="In every project, not in this one alone.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a note in this project's memory; it can be recalled at once.
+
+    Example: everest remember "the staging database is refreshed on Mondays"
+    """
+    where = setting()
+    memory = Memory(where.places)
+    found = writing_project(memory, project)
+    scope = where.settings.scope(GLOBAL if everywhere else found.project_id)
+    words = sys.stdin.read() if text is None else text
+    accepted = remember(memory, words, scope=scope, project=found, actor=_actor(), at=utc_now())
+    _told(accepted, as_json=as_json)
+
+
+def reject(
+    unit: Unit,
+    reason: Annotated[str, typer.Option("--reason", help="Why it is wrong; kept.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Reject a lesson or a note: it is hidden at once and not learned again.
+
+    Example: everest reject 3fa2b81c --reason "we moved to pnpm"
+    """
+    _decide("reject", unit, reason, as_json=as_json)
+
+
+def forget(
+    unit: Unit,
+    reason: Annotated[str, typer.Option("--reason", help="Why; kept.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Forget a unit and what it rests on: hidden at once, its rows deleted by the next night.
+
+    Example: everest forget 3fa2b81c
+    """
+    _decide("forget", unit, reason, as_json=as_json)
+
+
+def _decide(verb: str, unit: str, reason: str, *, as_json: bool) -> None:
+    where = setting()
+    memory = Memory(where.places)
+    found = memory.find(unit, _owner(where))
+    accepted = decide(memory, verb, found, reason=reason, actor=_actor(), at=utc_now())
+    _told(accepted, as_json=as_json)
+
+
+def _owner(where: Setting) -> Scope:
+    return where.settings.scope(GLOBAL)
+
+
+def _actor() -> Actor:
+    """Whoever has a terminal at both ends is taken for the person; anything else is an agent."""
+    return Actor.PERSON if at_terminal() else Actor.AGENT
+
+
+def _told(accepted: Accepted, *, as_json: bool) -> None:
+    if as_json:
+        put({"accepted": True, "id": accepted.unit_id, "now": accepted.now})
+    else:
+        say(f"accepted {shown(accepted.unit_id)}: {accepted.now}")
