@@ -1,4 +1,4 @@
-"""Time as a value passed in: nothing in this code base reads the wall clock but the composition root.
+"""Time as a value passed in: only a composition root reads the wall clock.
 
 Stored times are UTC with microseconds; a day in a report is the local date in a named zone.
 """

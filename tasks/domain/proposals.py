@@ -113,7 +113,7 @@ class PutLesson:
 
 @dataclass(frozen=True, slots=True)
 class MergeLessons:
-    """Let one lesson live on as the theme of several: the theme's new version and those it absorbs."""
+    """Let one lesson live on as the theme of several: its new version, and those it absorbs."""
 
     theme: Lesson
     absorbed: tuple[Lesson, ...]
@@ -128,7 +128,7 @@ class PutPrediction:
 
 @dataclass(frozen=True, slots=True)
 class SetStrength:
-    """Write a strength changed by a touch, a join or a pin; the passage of time is never written."""
+    """Write a strength that a touch, a join or a pin changed; time passing is never written."""
 
     unit: UnitName
     unit_id: str
@@ -147,7 +147,7 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class Bury:
-    """Write a tombstone and take what it names out: a rejection keeps rows as history, forgetting erases them."""
+    """Write a tombstone and take what it names out; only forgetting erases rows."""
 
     tombstone: Tombstone
 
@@ -211,7 +211,7 @@ class NoOp:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The change was not written; `tombstone` names the earlier decision, if one stands against it."""
+    """The change was not written; `tombstone` names the earlier decision against it."""
 
     reason: str
     tombstone: str = ""

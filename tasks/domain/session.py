@@ -1,4 +1,4 @@
-"""What a reader of any agent's transcript hands over: a session of turns, the same shape for all hosts.
+"""What a reader of any agent's transcript hands over: a session, in one shape for all hosts.
 
 Text here is not yet redacted: every appender redacts before bytes are written.
 """
@@ -24,8 +24,8 @@ class Channel(StrEnum):
 class ResultState(StrEnum):
     """How a tool call ended.
 
-    `refused` is the person's no; `denied` a rule's or a hook's; `cancelled` a sibling's failure or an
-    interrupt; `harness` the host's own validation (an edit before a read, a bad parameter).
+    `refused` is the person's no; `denied` a rule's or a hook's; `cancelled` a sibling's failure or
+    an interrupt; `harness` the host's own validation (an edit before a read, a bad parameter).
     """
 
     OK = "ok"
@@ -38,7 +38,7 @@ class ResultState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What came back from a call; `text` is kept for what is not `ok`, at most 2 KB (head and tail)."""
+    """What came back from a call; `text` is kept for what is not `ok`, at most 2 KB."""
 
     state: ResultState
     text: str
@@ -57,10 +57,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class PersonTurn:
-    """Words the person typed: a prompt, one queued mid-turn, a refusal's reason, an answer to a form.
+    """Words the person typed: a prompt, one queued, a refusal's reason, an answer to a form.
 
     Attributes:
-        uuid: the record's uuid; for a refusal's reason or an answer, the uuid of the record that holds it.
+        uuid: of the record that holds the words.
         after_interrupt: the person had just pressed Escape.
         refused: the call that the person said no to, when `channel` is REFUSAL.
     """
@@ -75,7 +75,7 @@ class PersonTurn:
 
 @dataclass(frozen=True, slots=True)
 class AgentTurn:
-    """Everything the agent said and did between two turns of the person, calls paired with results."""
+    """All the agent said and did between two turns of the person, calls paired with results."""
 
     uuid: str
     at: datetime

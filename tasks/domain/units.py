@@ -1,4 +1,4 @@
-"""The units of memory as plain data: what was met (episodes), what was learned (lessons), what is bet.
+"""The units of memory as plain data: what was met, what was learned, what is bet.
 
 Every unit is frozen; a change is a new version written by the gateway. Trust, lifecycle, grounding
 and strength are four separate things and no rule blends them.
@@ -29,7 +29,7 @@ CONSOLIDATED = (EpisodeKind.CORRECTION, EpisodeKind.ERROR, EpisodeKind.SURPRISE)
 
 
 class Grounding(StrEnum):
-    """What a claim rests on: the person's quoted words, a tool's result, a reading, or another memory."""
+    """What a claim rests on: the person's words, a tool's result, a reading, another memory."""
 
     PERSON = "person"
     TOOL = "tool"
@@ -112,7 +112,7 @@ class Episode:
 
     @property
     def meaning(self) -> str:
-        """Return the text whose vector stands for this episode: a correction's is the person's words alone."""
+        """Return the text whose vector stands for this episode: the words alone, if a person's."""
         if self.kind in (EpisodeKind.CORRECTION, EpisodeKind.NOTE):
             return self.words
         return f"{self.title}\n{self.gist}"
@@ -211,7 +211,7 @@ class Tombstone:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A body of work that memories belong to; every raw folder met is kept, so a moved one keeps its id."""
+    """A body of work; every folder met is kept, so that a moved one keeps its id."""
 
     project_id: str
     name: str

@@ -1,4 +1,4 @@
-"""What one pass sees of one scope, and what it hands back: pure data in, proposals and a report out.
+"""What one pass sees of one scope, and what it hands back: pure data in, proposals out.
 
 Passes read no clock, no store and no file. A pass run again over what it left changes nothing.
 """
