@@ -82,12 +82,10 @@ def slug(text: str) -> str:
 
 def normalise(path: str) -> str:
     """Return a path of any system in one spelling: `/`, small drive letter, no slash at the end."""
-    if not path.strip():
-        return ""
     slashed = unicodedata.normalize("NFC", path).replace("\\", "/")
     plain = _EXTENDED.sub(lambda m: "//" if "unc" in m[0].lower() else "", slashed)
     lowered = _DRIVE.sub(lambda m: m[0].lower(), plain)
-    normal = posixpath.normpath(lowered)
+    normal = posixpath.normpath(lowered) if lowered.strip("/ ") else lowered.strip()
     return normal + "/" if _DRIVE.fullmatch(normal) else normal
 
 
@@ -114,7 +112,7 @@ def resolve_name(name: str, projects: Sequence[Project], aliases: Mapping[str, s
 
 
 def current_id(project: str, aliases: Mapping[str, str]) -> str:
-    """Return the id that a project goes by after merges; a circle of aliases is cut, not followed."""
+    """Return the id that a project goes by after merges; a circle of aliases is cut."""
     met = {project}
     while (following := aliases.get(project)) is not None and following not in met:
         met.add(following)
