@@ -12,13 +12,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from tasks.domain.session import PersonTurn, ReadCounts
+from tasks.domain.session import ReadCounts
 from tasks.evidence.conversation import Conversation
 from tasks.evidence.facts import Facts
 from tasks.evidence.lines import (
     aside_type,
     is_compressed,
     open_transcript,
+    parsed,
     records_of,
     whole_part,
 )
@@ -96,38 +97,42 @@ class _Reader:
         return ""
 
     def _lines(self, lines: Iterable[bytes]) -> None:
+        counts = self._conversation.counts
         for line in lines:
-            if line[-1] == _NEWLINE:
+            aside = aside_type(line)
+            if aside is not None:
+                counts.read += 1
+                counts.set_aside[aside] += 1
+                self._offset += len(line)
+                self._line += 1
+            elif line[-1] == _NEWLINE:
                 self._take(line)
                 self._line += 1
+                self._set_mark()
             else:
                 self._take(whole_part(line))
-            last = self._conversation.turns.last_person
-            if last is not None:
-                self._set_mark(last)
+                self._set_mark()
 
     def _take(self, line: bytes) -> None:
-        counts = self._conversation.counts
         start, self._offset = self._offset, self._offset + len(line)
-        aside = aside_type(line)
-        if aside is not None:
-            counts.read += 1
-            counts.set_aside[aside] += 1
-        elif line.strip():  # NUL bytes are damage, not white space
-            self._records(line, start)
-
-    def _records(self, line: bytes, start: int) -> None:
-        for at, record in records_of(line):
-            if record is None:
-                self._conversation.counts.read += 1
-                self._conversation.counts.failed.append(self._line + 1)
+        conversation = self._conversation
+        record = parsed(line)
+        if record is not None:
+            conversation.take(record, start)
+            return
+        for at, part in records_of(line):
+            if part is not None:
+                conversation.take(part, start + at)
             else:
-                self._conversation.take(record, start + at)
+                conversation.counts.read += 1
+                conversation.counts.failed.append(self._line + 1)
 
-    def _set_mark(self, last: PersonTurn) -> None:
+    def _set_mark(self) -> None:
         """Let the mark follow to where the person spoke last, as soon as nothing is open there."""
-        stands = self._mark is not None and self._mark.last == last.uuid
-        if not stands and self._conversation.is_settled():
+        last = self._conversation.turns.last_person
+        if last is None or (self._mark is not None and self._mark.last == last.uuid):
+            return
+        if self._conversation.is_settled():
             self._mark = mark_of(self._conversation, last, offset=self._offset, line=self._line)
 
     def _bytes(self) -> int:

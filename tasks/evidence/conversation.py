@@ -57,7 +57,11 @@ class Conversation:
         if kind in _TREE and self.repeats.holds(record):
             self.counts.duplicates += 1
             return
-        aside = self._use(kind, record)
+        use = _USES.get(kind)
+        if record.get("isSidechain") is True:
+            aside = "sidechain"
+        else:
+            aside = kind if use is None else use(self, record)
         if aside:
             self.counts.set_aside[aside[:_NAME]] += 1
         else:
@@ -92,13 +96,6 @@ class Conversation:
         text = text_of(record.get("content")).strip()
         uuid = f"{record.get('sessionId')}@{record.get('timestamp')}:{digest(text)}"
         return Entry(text, uuid, self.facts.time_of(record), offset)
-
-    def _use(self, kind: str, record: Record) -> str:
-        """Use a record and return "", or return the name under which it is set aside."""
-        if record.get("isSidechain") is True:
-            return "sidechain"
-        use = _USES.get(kind)
-        return kind if use is None else use(self, record)
 
     # What the agent said
 

@@ -53,7 +53,8 @@ class Facts:
         if self.started == EPOCH:
             self.started = at
         self.ended = max(self.ended, at)
-        self.cwd = self.cwd or text_of(record.get("cwd"))
+        if not self.cwd:
+            self.cwd = text_of(record.get("cwd"))
         self.human = self.human or ("origin" in record and origin_of(record, "") == "human")
         self.machine = self.machine or _says_machine(record)
         return at

@@ -38,18 +38,17 @@ class Repeats:
         Raises:
             MayRepeat: when the record is as old as what was not read this time.
         """
-        uuid, stamp = record.get("uuid"), record.get("timestamp")
+        uuid = record.get("uuid")
         if not isinstance(uuid, str):
             return False
         if uuid in self._seen:
             return True
-        self._note(uuid, stamp if isinstance(stamp, str) else "")
-        return False
-
-    def _note(self, uuid: str, stamp: str) -> None:
+        written = record.get("timestamp")
+        stamp = written if isinstance(written, str) else ""
         if self._unseen_until and stamp <= self._unseen_until:
             raise MayRepeat
         self._seen.add(uuid)
         self.recent.append((uuid, stamp))
         if len(self.recent) > _WINDOW:
             self.horizon = max(self.horizon, self.recent.popleft()[1])
+        return False

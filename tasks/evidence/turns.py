@@ -131,4 +131,4 @@ class Turns:
 
 
 def _answered(call: ToolCall, result: ToolResult) -> ToolCall:
-    return call if call.result is not None else replace(call, result=result)
+    return call if call.result is not None else ToolCall(call.id, call.name, call.line, result)
