@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from tasks.domain.secret_names import assigned
-from tasks.domain.secret_shapes import shaped
+from tasks.domain.secret_names import NAMED
+from tasks.domain.secret_shapes import SHAPES, tokens
 
 REDACTION_VERSION: Final = 1
 
@@ -23,6 +23,7 @@ _LOWER: Final = bytes.maketrans(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZ123456789", b"abcdefghijklmnopqrstuvwxyz000000000"
 )
 """Lower-cases ASCII and makes every digit a 0: one literal finds any case and any number."""
+_FINDERS: Final = (*SHAPES, *NAMED)
 
 
 class Found(NamedTuple):
@@ -45,10 +46,17 @@ def redact(text: str) -> str:
 
 def _found(raw: bytes) -> list[Found]:
     """Return the secrets in `raw`, those of a shape of their own first; a mark is none."""
+    found = [Found(*span) for span in tokens(raw)]
     low = raw.translate(_LOWER)
-    found = [Found(*span) for finder in (shaped, assigned) for span in finder(raw, low)]
-    if not found or _MARK not in raw:
-        return found
+    for literal, finder in _FINDERS:
+        at = low.find(literal)
+        while at >= 0:
+            found += [Found(*span) for span in finder(raw, low, at)]
+            at = low.find(literal, at + 1)
+    return _unmarked(raw, found) if found and _MARK in raw else found
+
+
+def _unmarked(raw: bytes, found: list[Found]) -> list[Found]:
     marks = [m.span() for m in _WHOLE_MARK.finditer(raw)]
     return [f for f in found if not any(f.start < end and start < f.end for start, end in marks)]
 

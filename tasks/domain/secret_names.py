@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from tasks.domain.secret_shapes import Span, masked, places, random_looking
+from tasks.domain.secret_shapes import Finder, Span, masked, random_looking
 
 
 class _Name(NamedTuple):
@@ -81,12 +81,14 @@ _UUID: Final = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.I
 _STRETCH: Final = re.compile(rb"[A-Za-z0-9]{12,}")
 
 
-def assigned(raw: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the secrets that a name before them gives away."""
-    for name in _NAMES:
-        for at in places(low, name.literal):
-            if _owned(name, low, at) and (said := name.ending.match(raw, at)):
-                yield from _value(raw, at, said.end(), name)
+def _named(name: _Name) -> Finder:
+    """Return the finder of the values behind one family of names."""
+
+    def find(raw: bytes, low: bytes, at: int) -> Iterator[Span]:
+        if _owned(name, low, at) and (said := name.ending.match(raw, at)):
+            yield from _value(raw, at, said.end(), name)
+
+    return find
 
 
 def _owned(name: _Name, low: bytes, at: int) -> bool:
@@ -159,3 +161,7 @@ def _random(value: bytes) -> bool:
     return _UUID.match(value) is not None or any(
         random_looking(stretch) for stretch in _STRETCH.findall(value)
     )
+
+
+NAMED: Final = tuple((name.literal, _named(name)) for name in _NAMES)
+"""(literal in the lowered text, what to try where it stands)."""

@@ -1,6 +1,6 @@
 """Secrets that give themselves away by their own shape: prefixes, headers, key blocks, URLs, cards.
 
-Each finder looks for a literal first and tries its pattern only there. Finders yield
+Each shape has a literal, and its pattern is tried only where that stands. Finders yield
 (start, end, kind) over the bytes of a text; `low` is the text in lower case with digits as 0.
 """
 
@@ -9,10 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 Span = tuple[int, int, str]
+Finder = Callable[[bytes, bytes, int], Iterator[Span]]
+"""From a text, the same lowered, and where the finder's literal stands, to what it finds there."""
 
 _RUN: Final = b"a" * 20
 """Every prefixed token holds this many word characters in a row."""
@@ -111,14 +113,11 @@ _URL: Final = re.compile(
 )
 _SIGNATURE: Final = re.compile(rb"sig=(?P<value>[A-Za-z0-9%+/]{30,}={0,2})")
 _AZURE: Final = re.compile(rb"(?<![\w.~-])[\w.~-]{3}[0-9]Q~[\w.~-]{31,34}(?![\w.~-])")
-_HOOKS: Final = (
-    (b"/services/T", re.compile(rb"/services/(?P<value>T\w+/B\w+/\w{16,})")),
-    (b"/api/webhooks/", re.compile(rb"/api/webhooks/\d{15,}/(?P<value>[\w-]{40,})")),
-)
+_SLACK_HOOK: Final = re.compile(rb"/services/(?P<value>T\w+/B\w+/\w{16,})")
+_DISCORD_HOOK: Final = re.compile(rb"/api/webhooks/\d{15,}/(?P<value>[\w-]{40,})")
 _DIGITS: Final = b"0123456789"
 _LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-_CARD_STARTS: Final = (b"0000 0000", b"0000-0000", b"00000000000000")
 _CARD_REACH: Final = 24
 _MARKS: Final = (b".", b":")
 _GLUE: Final = (b"\\", b"[")
@@ -135,28 +134,6 @@ _MASKS: Final = re.compile(
 """What stands where a secret would: variables, templates, stars, and the word itself."""
 
 
-def shaped(raw: bytes, low: bytes) -> Iterator[Span]:
-    """Yield the secrets that their own shape gives away."""
-    yield from _tokens(raw)
-    yield from _key_blocks(raw)
-    yield from _headers(raw, low)
-    yield from _addresses(raw)
-    yield from _azure(raw)
-    yield from _cards(raw, low)
-
-
-def places(text: bytes, literal: bytes) -> Sequence[int]:
-    """Return where `literal` stands in `text`: nearly always nowhere, which costs one scan."""
-    at = text.find(literal)
-    if at < 0:
-        return ()
-    found = []
-    while at >= 0:
-        found.append(at)
-        at = text.find(literal, at + 1)
-    return found
-
-
 def random_looking(value: bytes) -> bool:
     """Tell whether `value` has a digit and a letter: a word of prose has no digit."""
     return any(b in _DIGITS for b in value) and any(b in _LETTERS for b in value)
@@ -167,7 +144,8 @@ def masked(value: bytes) -> bool:
     return _MASKS.match(value) is not None
 
 
-def _tokens(raw: bytes) -> Iterator[Span]:
+def tokens(raw: bytes) -> Iterator[Span]:
+    """Yield the tokens that begin a run of word characters, which one scan finds."""
     classes = raw.translate(_CLASSES)
     start = classes.find(_RUN)
     while start >= 0:
@@ -201,36 +179,32 @@ def _behind_a_mark(raw: bytes, start: int) -> Iterator[Span]:
             yield (*m.span(), kind)
 
 
-def _key_blocks(raw: bytes) -> Iterator[Span]:
-    """Yield private keys between their marks, and the halves that a cut left over."""
-    for at in places(raw, b"PRIVATE KEY"):
-        begin, end = (raw.rfind(mark, max(0, at - 40), at) for mark in (b"-----BEGIN", b"-----END"))
-        block = _KEY_BLOCK.match(raw, begin) if begin >= 0 else None
-        rest = _KEY_REST.search(raw, max(0, end - _REST_REACH), end) if end >= 0 else None
-        if m := block or rest:
-            yield (*m.span(), "private-key")
+def _key_block(raw: bytes, _low: bytes, at: int) -> Iterator[Span]:
+    """Yield a private key between its marks, or the half that a cut left over."""
+    begin, end = (raw.rfind(mark, max(0, at - 40), at) for mark in (b"-----BEGIN", b"-----END"))
+    block = _KEY_BLOCK.match(raw, begin) if begin >= 0 else None
+    rest = _KEY_REST.search(raw, max(0, end - _REST_REACH), end) if end >= 0 else None
+    if m := block or rest:
+        yield (*m.span(), "private-key")
 
 
-def _headers(raw: bytes, low: bytes) -> Iterator[Span]:
-    for at in places(low, b"authorization"):
-        m = _AUTHORIZATION.match(raw, at)
-        if m and not masked(m["value"]) and (m["scheme"] or random_looking(m["value"])):
-            yield from _credential(m)
-    for at in places(low, b"bearer"):
-        if (m := _BEARER.match(raw, at)) and random_looking(m["value"]):
-            yield (*m.span("value"), "bearer-token")
-    for at in places(low, b"basic "):
-        if (m := _BASIC.match(raw, at)) and _names_a_user(m["value"]):
-            yield (*m.span("value"), "basic-auth")
-    for at in places(low, b"cookie"):
-        if (m := _COOKIE.match(raw, at)) and not masked(m["value"].partition(b"=")[2]):
-            yield (*m.span("value"), "cookie")
-
-
-def _credential(m: re.Match[bytes]) -> Iterator[Span]:
+def _authorization(raw: bytes, _low: bytes, at: int) -> Iterator[Span]:
+    m = _AUTHORIZATION.match(raw, at)
+    if m is None or masked(m["value"]):
+        return
     basic = (m["scheme"] or b"").lower() == b"basic"
     if basic or random_looking(m["value"]):
         yield (*m.span("value"), "basic-auth" if basic else "bearer-token")
+
+
+def _bearer(raw: bytes, _low: bytes, at: int) -> Iterator[Span]:
+    if (m := _BEARER.match(raw, at)) and random_looking(m["value"]):
+        yield (*m.span("value"), "bearer-token")
+
+
+def _basic(raw: bytes, _low: bytes, at: int) -> Iterator[Span]:
+    if (m := _BASIC.match(raw, at)) and _names_a_user(m["value"]):
+        yield (*m.span("value"), "basic-auth")
 
 
 def _names_a_user(value: bytes) -> bool:
@@ -241,36 +215,40 @@ def _names_a_user(value: bytes) -> bool:
         return False
 
 
-def _addresses(raw: bytes) -> Iterator[Span]:
-    """Yield passwords and tokens inside URLs."""
-    for at in places(raw, b"://"):
-        if m := _URL.match(raw, at):
-            group = "password" if m["password"] else "user"
-            if not masked(m[group]) and (group == "password" or random_looking(m[group])):
-                yield (*m.span(group), "url-password")
-    for literal, pattern in _HOOKS:
-        for at in places(raw, literal):
-            if m := pattern.match(raw, at):
-                yield (*m.span("value"), "webhook")
+def _cookie(raw: bytes, _low: bytes, at: int) -> Iterator[Span]:
+    if (m := _COOKIE.match(raw, at)) and not masked(m["value"].partition(b"=")[2]):
+        yield (*m.span("value"), "cookie")
 
 
-def _azure(raw: bytes) -> Iterator[Span]:
-    for at in places(raw, b"Q~"):
-        if m := _AZURE.match(raw, max(at - 4, 0)):
-            yield (*m.span(), "azure-secret")
-    for at in places(raw, b"sig="):
-        if m := _SIGNATURE.match(raw, at):
-            yield (*m.span("value"), "azure-signature")
+def _url(raw: bytes, _low: bytes, at: int) -> Iterator[Span]:
+    """Yield the password in a URL, or a token that stands for its user."""
+    if m := _URL.match(raw, at):
+        group = "password" if m["password"] else "user"
+        if not masked(m[group]) and (group == "password" or random_looking(m[group])):
+            yield (*m.span(group), "url-password")
 
 
-def _cards(raw: bytes, low: bytes) -> Iterator[Span]:
-    for literal in _CARD_STARTS:
-        at = low.find(literal)
-        while at >= 0:
-            for m in _CARD.finditer(raw, max(at - _CARD_REACH, 0), at + _CARD_REACH):
-                if _luhn(m[0]):
-                    yield (*m.span(), "card-number")
-            at = low.find(literal, at + len(literal))
+def _azure_secret(raw: bytes, _low: bytes, at: int) -> Iterator[Span]:
+    if m := _AZURE.match(raw, max(at - 3, 0)):
+        yield (*m.span(), "azure-secret")
+
+
+def _card(raw: bytes, low: bytes, at: int) -> Iterator[Span]:
+    if low[max(at - 1, 0) : at] == b"0":
+        return  # inside a longer number
+    for m in _CARD.finditer(raw, max(at - 1, 0), at + _CARD_REACH):
+        if _luhn(m[0]):
+            yield (*m.span(), "card-number")
+
+
+def _value_of(pattern: re.Pattern[bytes], kind: str) -> Finder:
+    """Return the finder of what a pattern calls its value."""
+
+    def find(raw: bytes, _low: bytes, at: int) -> Iterator[Span]:
+        if m := pattern.match(raw, at):
+            yield (*m.span("value"), kind)
+
+    return find
 
 
 def _luhn(number: bytes) -> bool:
@@ -278,3 +256,21 @@ def _luhn(number: bytes) -> bool:
     digits = [b - 48 for b in reversed(number) if b in _DIGITS]
     doubled = (2 * d - 9 if d > 4 else 2 * d for d in digits[1::2])
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+SHAPES: Final[tuple[tuple[bytes, Finder], ...]] = (
+    (b"private key", _key_block),
+    (b"authorization", _authorization),
+    (b"bearer", _bearer),
+    (b"basic ", _basic),
+    (b"cookie", _cookie),
+    (b"://", _url),
+    (b"/services/t", _value_of(_SLACK_HOOK, "webhook")),
+    (b"/api/webhooks/", _value_of(_DISCORD_HOOK, "webhook")),
+    (b"sig=", _value_of(_SIGNATURE, "azure-signature")),
+    (b"0q~", _azure_secret),
+    (b"0000 0000", _card),
+    (b"0000-0000", _card),
+    (b"00000000000000", _card),
+)
+"""(literal in the lowered text, what to try where it stands)."""
