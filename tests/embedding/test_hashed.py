@@ -57,6 +57,15 @@ def test_the_same_vector_in_another_process_with_another_hash_seed() -> None:
     assert run.stdout == Hashed().query("Deploy on Fridays? 東京").tobytes().hex()
 
 
+def test_the_name_stands_for_these_numbers() -> None:
+    """What changes them (terms, stems, hash, weights) must change the name of the space."""
+    vector = Hashed().query("Never deploy on Fridays: run makeRelease in src/tools")
+    cells = [32, 33, 47, 52, 93, 164]
+    assert Hashed().name == "hashed-256-v1"
+    assert np.flatnonzero(np.abs(vector) > 0.25).tolist() == cells
+    assert np.sign(vector[cells]).tolist() == [-1, 1, -1, 1, -1, 1]
+
+
 def test_progress_tells_every_text_once() -> None:
     told: list[int] = []
     Hashed().documents(["text"] * 2500, told.append)
