@@ -101,6 +101,11 @@ def test_broken_markers_are_mended(data: bytes) -> None:
     assert put(parse(data), SECTION) == MINE + b"\n" + OURS
 
 
+def test_the_whole_section_keeps_its_place_beside_a_broken_one() -> None:
+    data = SECTION_BEGIN.encode() + b"\n" + MINE + OURS
+    assert put(parse(data), SECTION) == MINE + OURS
+
+
 def test_what_follows_a_section_with_no_end_is_the_persons() -> None:
     data = OURS.replace(SECTION_END.encode() + b"\n", b"") + b"my own line\n"
     assert put(parse(data), SECTION) == OURS + b"my own line\n"

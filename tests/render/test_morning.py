@@ -206,3 +206,10 @@ def test_the_same_in_plain_values() -> None:
     assert data["day"] == "2026-11-30"
     assert data["learned"][0]["text"] == "Use pnpm, never npm"
     assert data["retired"][0]["why"] == "faded"
+
+
+def test_long_words_are_cut_with_a_sign() -> None:
+    long = Learned(unit(1), "Rule", "word " * 200, DAY, "p")
+    (line,) = [x for x in morning(NightReport(day=DAY, learned=(long,))).splitlines() if "> " in x]
+    assert line.endswith("word…”")
+    assert len(line) < 260
