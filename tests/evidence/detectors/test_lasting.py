@@ -66,10 +66,11 @@ def test_the_rule_keeps_the_condition_before_it() -> None:
 
 
 def test_a_rule_that_the_agent_writes_into_its_memory_counts_for_more() -> None:
-    words = said("match the existing names in the docs")
+    words = said("prefer the short names")
     kept = reply("Noted.", call("Write", "/home/x/.claude/projects/p/memory/names.md"))
-    assert read(Exchange(words, DONE, kept)).rule
-    assert not read(Exchange(said("fix the names in the docs"), DONE, reply("Noted."))).rule
+    elsewhere = reply("Noted.", call("Write", "/work/shop/names.md"))
+    assert read(Exchange(words, reply("Here."), kept)).rule == "prefer the short names"
+    assert read(Exchange(words, reply("Here."), elsewhere)).rule == ""
 
 
 def test_a_refused_call_is_found_with_and_without_its_reason() -> None:
