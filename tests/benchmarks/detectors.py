@@ -116,9 +116,8 @@ def main() -> None:
     }
     for name, part in halves.items():
         print(f"\n{name} ({len(part)} rows)")
-        print(
-            f"  {'label':<20}{'tp':>4}{'fp':>4}{'fn':>4}  precision           recall              F1"
-        )
+        names = f"{'tp':>4}{'fp':>4}{'fn':>4}  {'precision':<20}{'recall':<20}F1"
+        print(f"  {'label':<20}{names}")
         for label, test in TESTS.items():
             print(_line(label, _counts(part, test)))
         right = sum(
