@@ -47,6 +47,7 @@ from tasks.night import Run, projects
 from tasks.reconcile import Reconciled
 from tasks.render.morning import morning as as_markdown
 from tasks.render.plan import Rendered
+from tasks.render.telling import problems_of
 from tasks.sleep.run import Slept
 from tasks.store import reads
 from tasks.store.reads import AllVersions, Query, Subject
@@ -305,17 +306,8 @@ def _problems(run: Run, parts: Parts) -> Iterator[str]:
         yield f"{parts.folded.bad} journal lines could not be read and were passed over."
     if run.store.caught_up:
         yield f"{run.store.caught_up} ledger records were applied that an earlier run left."
-    for failed in parts.rendered.failed:
-        yield str(failed)
-    for path in parts.rendered.busy:
-        yield f"{path} was being written by another program; the next night writes our section."
-    for path in parts.rendered.kept_edited:
-        yield f"{path} was edited and is left as it is."
-    for path, over in parts.rendered.over_limit:
-        yield (
-            f"{path} has {over.lines} lines and {over.size} bytes, more than its host loads; "
-            f"{len(over.lost)} lessons in it are not seen."
-        )
+    yield from parts.reconciled.problems
+    yield from problems_of(parts.rendered)
 
 
 def _some(problems: list[str]) -> Iterable[str]:

@@ -31,7 +31,9 @@ from tasks.render.reconcile import (
     Unsure,
     read_back,
 )
+from tasks.render.telling import questions_of, reverted_of
 from tasks.store import journal, reads
+from tasks.wording import unsafe
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +41,17 @@ class Reconciled:
     """What was taken in.
 
     Attributes:
-        edits, vetoes, notes: changes journaled; `reverted`: fields of ours that were changed.
+        edits, vetoes, notes: changes journaled.
         questions: changes that could mean two things, or that an agent made.
+        problems: fields of ours that somebody changed, one sentence each.
     """
 
     edits: int = 0
     vetoes: int = 0
     notes: int = 0
-    reverted: int = 0
     folded: Folded = field(default_factory=Folded)
     questions: tuple[Question, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 def reconcile(run: Run) -> Reconciled:
@@ -68,9 +71,9 @@ def reconcile(run: Run) -> Reconciled:
         taking.edits,
         taking.vetoes,
         taking.notes,
-        taking.reverted,
         fold(run.store, at=run.at),
-        tuple(taking.questions),
+        (*taking.questions, *questions_of(changes, lessons)),
+        reverted_of(changes),
     )
 
 
@@ -79,7 +82,7 @@ class _Taking:
 
     def __init__(self, run: Run, lessons: Mapping[str, Lesson], hands: frozenset[Path]) -> None:
         self._run, self._lessons, self._hands = run, lessons, hands
-        self.edits = self.vetoes = self.notes = self.reverted = 0
+        self.edits = self.vetoes = self.notes = 0
         self.questions: list[Question] = []
 
     def take(self, change: FileChange) -> None:
@@ -91,24 +94,29 @@ class _Taking:
             case LineAdded(project_id=project, text=text):
                 self._say("remember", {"text": text}, self._run.settings.scope(project))
                 self.notes += 1
-            case Reverted():
-                self.reverted += 1
-            case Unsure(path=path, reason=reason, lesson_ids=ids):
-                commands = [f"everest reject {shown(i)} --reason '…'" for i in ids]
-                self.questions.append(Question(str(path), reason, tuple(commands)))
+            case Reverted() | Unsure():  # told to the person by sentences of their own
+                pass
             case _:
                 assert_never(change)
 
     def _edit(self, change: Edited | LineEdited) -> None:
         lesson = self._lessons[change.lesson_id]
+        danger = unsafe(change.new_text)
         if change.path in self._hands:
-            why = "an agent rewrote this file; only you can change what a lesson says"
-            command = f"everest reject {shown(lesson.id)} --reason '…'"
-            self.questions.append(Question(str(change.path), why, (command,)))
+            self._ask(change, "an agent rewrote it; only you can change what a lesson says")
+            return
+        if danger is not None:
+            self._ask(change, f"its new words are not taken in, because {danger}")
             return
         body = {"lesson_id": lesson.id, "text": change.new_text, "path": str(change.path)}
         self._say("edit_file", body, lesson.scope)
         self.edits += 1
+
+    def _ask(self, change: Edited | LineEdited, why: str) -> None:
+        command = f'everest reject {shown(change.lesson_id)} --reason "…"'
+        self.questions.append(
+            Question(f"{change.path} was reworded. Is the lesson wrong?", why, (command,))
+        )
 
     def _delete(self, change: Deleted | LineDeleted) -> None:
         lesson = self._lessons[change.lesson_id]
