@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from tasks.embedding.minilm import MiniLM
 from tasks.embedding.weights import Model, shipped
@@ -16,8 +18,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
 
 
 @pytest.fixture(scope="session")
-def minilm(model: Model) -> MiniLM:
-    return MiniLM(model)
+def minilm(model: Model) -> Iterator[MiniLM]:
+    """Loaded and held to one thread: on a busy machine two spin-wait for each other."""
+    space = MiniLM(model)
+    space.documents(["loads the library"], lambda _: None)
+    with threadpool_limits(1):
+        yield space
 
 
 @pytest.fixture(scope="session")

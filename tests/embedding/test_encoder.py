@@ -14,6 +14,8 @@ from tasks.embedding.weights import WEIGHTS, Model
 
 SAME_SPACE = 0.995
 
+pytestmark = pytest.mark.timeout(300)  # 200 texts through torch: 10 s alone, 90 s on a busy machine
+
 
 def _quietly(_: int) -> None: ...
 
