@@ -96,6 +96,72 @@ def test_pieces_of_any_transcript_give_the_whole(
     assert kept == whole.turns
 
 
+def _attached_then_removed(t: Transcript) -> None:
+    t.queue("enqueue", "x")
+    t.queued("x")
+    t.user("next")
+    t.queue("remove")
+    t.says("ok")
+
+
+def _removed_then_attached_late(t: Transcript) -> None:
+    t.queue("enqueue", "x")
+    t.queue("remove")
+    t.says("ok")
+    t.user("next")
+    t.queued("x")
+
+
+def _titled_early(t: Transcript) -> None:
+    t.bare(type="custom-title", customTitle="mine")
+    t.user("next")
+    t.says("ok")
+
+
+def _taken_over_a_refusal(t: Transcript) -> None:
+    t.calls("c1", command="make")
+    t.queue("enqueue", "after")
+    t.queue("enqueue", "sooner")
+    t.queue("dequeue")
+    said = "To tell you how to proceed, the user said:\nno"
+    t.result("c1", REFUSED + said, is_error=True)
+    t.user("sooner")
+    t.queue("remove")
+    t.says("ok")
+
+
+def _queue_record_again(t: Transcript) -> None:
+    t.queue("remove", "x")
+    t.user("next")
+    t.lines.append(t.lines[1])
+    t.user("last")
+
+
+@pytest.mark.parametrize(
+    ("story", "texts"),
+    [
+        (_attached_then_removed, ["first", "x", "next"]),
+        (_removed_then_attached_late, ["first", "x", "next"]),
+        (_titled_early, ["first", "next"]),
+        (_taken_over_a_refusal, ["first", "no", "sooner", "after"]),
+        (_queue_record_again, ["first", "x", "next", "last"]),
+    ],
+)
+def test_a_cut_at_any_line_gives_the_whole(
+    transcript: Transcript, story: Callable[[Transcript], None], texts: list[str]
+) -> None:
+    transcript.user("first")
+    story(transcript)
+    whole = evidence_form(transcript.read(), _hide)
+    assert [turn.text for turn in spoken(whole)] == texts
+    data = b"".join(transcript.lines)
+    for lines in range(1, len(transcript.lines)):
+        end = len(b"".join(transcript.lines[:lines]))
+        session, kept = _in_pieces(transcript.path, data, [end])
+        assert session == whole
+        assert kept == whole.turns
+
+
 def test_pieces_of_every_real_transcript_give_the_whole(shared_data: Path, tmp_path: Path) -> None:
     chance = random.Random(20260302)
     for file in find_transcripts(shared_data / "transcripts" / "claude").transcripts[::3]:
