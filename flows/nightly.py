@@ -32,14 +32,14 @@ def night(steps: Steps, run: Run) -> NightReport:
 
 
 @flow(name="nightly")
-def nightly(transcripts: str | None = None) -> None:
-    """Run the night as a Prefect flow.
+def nightly(transcripts: str | None = None) -> NightReport:
+    """Run the night as a Prefect flow; its result stays in this process.
 
     Args:
         transcripts: a folder of transcripts to read instead of every host's root.
     """
     with opened(setting(Path(transcripts) if transcripts else None)) as run:
-        night(task_steps(), run)
+        return night(task_steps(), run)
 
 
 if __name__ == "__main__":

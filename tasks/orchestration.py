@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from tasks.durable import make_folder
+from tasks.errors import SettingInvalid
 from tasks.settings import Places, Settings
 from tasks.steps import PLAIN, Steps, each, watched
 
@@ -18,24 +20,25 @@ from tasks.steps import PLAIN, Steps, each, watched
 def _contain() -> None:
     """Keep Prefect in our home, quiet and offline; must come before it is imported."""
     home = make_folder(Places(Settings.load().home).home / "prefect")
-    for name, value in {
+    os.environ |= {
         "DO_NOT_TRACK": "1",
         "PREFECT_HOME": str(home),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
         "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
         "PREFECT_TASKS_DEFAULT_NO_CACHE": "true",
-    }.items():
-        os.environ.setdefault(name, value)
+    }
 
 
 _contain()
 
+import httpx  # noqa: E402
 from prefect import flow, task  # noqa: E402  after its home is set
 from prefect.cache_policies import NO_CACHE  # noqa: E402
 
 HOUR: Final = 3_600
 TAGS: Final = ("everest",)
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 def as_task(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,9 +57,27 @@ def task_steps() -> Steps:
     return each(PLAIN, as_task)
 
 
-def is_orchestrated() -> bool:
-    """Tell whether a Prefect API is configured for this process."""
-    return bool(os.environ.get("PREFECT_API_URL", "").strip())
+def api_in_use() -> str:
+    """Return the Prefect API that this process is to report to; "" when none is configured.
+
+    Raises:
+        SettingInvalid: when it is on another machine and that was not allowed: run parameters and
+            paths would leave this one.
+    """
+    url = os.environ.get("PREFECT_API_URL", "").strip()
+    host = (urlsplit(url).hostname or "").lower()
+    if url and host not in _LOOPBACK and os.environ.get("EVEREST_PREFECT_REMOTE") != "yes":
+        why = f"{host} is another machine; set EVEREST_PREFECT_REMOTE=yes to report runs to it"
+        raise SettingInvalid("PREFECT_API_URL", why)
+    return url
 
 
-__all__ = ["as_task", "flow", "is_orchestrated", "task_steps"]
+def answers(url: str) -> bool:
+    """Tell whether a Prefect API is there."""
+    try:
+        return httpx.get(f"{url.rstrip('/')}/health", timeout=3).is_success
+    except httpx.HTTPError:
+        return False
+
+
+__all__ = ["answers", "api_in_use", "as_task", "flow", "task_steps"]

@@ -48,7 +48,7 @@ def night(
         return
     if not where.roots and not as_json:
         say(_NOTHING_FOUND)
-    report = _night(where)
+    report = _night_wherever(where, transcripts)
     if as_json:
         put(as_data(report))
     else:
@@ -290,3 +290,16 @@ def _night(where: Setting) -> NightReport:
 
     with shown() as progress, opened(where, progress=progress) as run:
         return body(plain_steps(), run)
+
+
+def _night_wherever(where: Setting, transcripts: Path | None) -> NightReport:
+    """Run the night under the Prefect API that is configured, or in this process alone."""
+    from flows.nightly import nightly  # noqa: PLC0415
+    from tasks.orchestration import answers, api_in_use  # noqa: PLC0415
+
+    url = api_in_use()
+    if url and answers(url):
+        return nightly(None if transcripts is None else str(transcripts))
+    if url:
+        typer.echo(f"Prefect does not answer at {url}; the night runs without it.", err=True)
+    return _night(where)
