@@ -541,8 +541,16 @@ class TestContradiction:
     def test_a_retraction_made_before_the_rule_was_last_said_disputes_nothing(self) -> None:
         world = World()
         world.lesson(world.correction("s1", ALWAYS, at=EARLIER + 2 * DAY))
-        world.passing("s2", SCRATCH, at=EARLIER + DAY)
+        world.passing("s2", SCRATCH, at=EARLIER + DAY, recorded_at=NOW)
         assert passed(world).proposals == ()
+        world.passing("s3", SCRATCH, at=EARLIER + 3 * DAY, recorded_at=NOW)
+        assert one(passed(world), Action.DISPUTE)
+
+    def test_a_retraction_that_also_states_a_rule_does_not_join_what_it_takes_back(self) -> None:
+        world = World()
+        known = world.lesson(world.correction("s1", OTHER))
+        world.correction("s2", f"I misspoke. {OTHER}", rule=OTHER, at=EARLIER + DAY)
+        assert one(passed(world), Action.DISPUTE).sources == known.sources
 
     def test_retractions_never_found_a_lesson_however_often(self) -> None:
         world = World()
