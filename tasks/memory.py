@@ -138,7 +138,8 @@ class Memory:
             if entry.scope.owner_id != owner.owner_id or self.view is None:
                 continue
             shelf = self.view.scope(entry.scope)
-            rows = shelf.units.rows if shelf else ()
-            for row in (rows[n] for n in range(len(rows))):
+            for row in shelf.rows if shelf else ():
+                if row["unit"] == "passage":  # units come first
+                    break
                 if row["id"].startswith(prefix) and not self.is_hidden(row):
                     yield Found(row, entry.scope)

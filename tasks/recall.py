@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from tasks.domain.clock import instant
 from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN, one_line
 from tasks.domain.proposals import Actor
-from tasks.domain.scope import Scope
+from tasks.domain.scope import GLOBAL, Scope
+from tasks.domain.strength import START
 from tasks.embedding.index import build_lexical
 from tasks.embedding.space import Space
 from tasks.memory import Memory
 from tasks.ranking import Asked, Corpus, Hit, rank
 from tasks.store import journal
-from tasks.store.view import ScopeView, Shelf
+from tasks.store.view import ScopeView
 
 DEFAULT_K: Final = 8
 
@@ -50,13 +51,9 @@ def recall(  # noqa: PLR0913  what to ask, of whom, by which meaning of words, a
         k: how many at most.
         now: for recency and strength.
     """
-    vector = _vector(memory, query, space)
-    asked = Asked(query, vector, space.gauge)
-    found: list[Recalled] = []
-    for view in memory.scopes(scope):
-        found += _units(memory, view, asked, now, k)
-        found += _passages(memory, view, asked, now, k)
-    found += _notes(memory, scope, asked, now, k)
+    asked = Asked(query, _vector(memory, query, space), space.gauge)
+    scopes = [scope] if scope.project_id == GLOBAL else [scope, scope.everywhere()]
+    found = [one for each in scopes for one in _recalled(memory, each, asked, now, k)]
     found.sort(key=lambda one: (-one.hit.score, one.row["id"]))
     return _without_echoes(found)[:k]
 
@@ -110,51 +107,37 @@ def _vector(memory: Memory, query: str, space: Space) -> NDArray[np.float32] | N
     return space.query(query) if same else None
 
 
-def _units(memory: Memory, view: ScopeView, asked: Asked, now: datetime, k: int) -> list[Recalled]:
-    units = view.units
-    if not len(units.rows):
+def _recalled(memory: Memory, scope: Scope, asked: Asked, now: datetime, k: int) -> list[Recalled]:
+    """Return what one scope holds; notes no night has folded yet are ranked by words alone."""
+    view = memory.view.scope(scope) if memory.view else None
+    notes = [note.row for note in memory.overlay.notes if note.scope == scope]
+    if view is None and not notes:
         return []
-    seconds = now.timestamp()
-    dense = units.vectors if asked.vector is not None and units.vectors.matrix.shape[1] else None
-    corpus = Corpus(units.words, dense, units.at, units.strengths(seconds))
-    return _kept(memory, view, units, rank(asked, corpus, now=seconds, k=_deep(memory, k)))
+    folded = len(view.rows) if view else 0
+    hits = rank(asked, _corpus(view, notes, now), now=now.timestamp(), k=_deep(memory, k))
+    rows = (
+        (view.rows[h.row] if view and h.row < folded else notes[h.row - folded], h) for h in hits
+    )
+    return [
+        Recalled({**row, "text": memory.overlay.replaced.get(row["id"], row["text"])}, scope, hit)
+        for row, hit in rows
+        if not memory.is_hidden(row)
+    ]
 
 
-def _passages(
-    memory: Memory, view: ScopeView, asked: Asked, now: datetime, k: int
-) -> list[Recalled]:
-    shelf = view.passages
-    if not len(shelf.rows):
-        return []
-    corpus = Corpus(shelf.words, None, shelf.at, np.zeros(len(shelf.rows)))
-    hits = rank(asked, corpus, now=now.timestamp(), k=_deep(memory, k))
-    return _kept(memory, view, shelf, hits)
-
-
-def _notes(memory: Memory, scope: Scope, asked: Asked, now: datetime, k: int) -> list[Recalled]:
-    """Rank unfolded notes by their words alone: they have no vector until the next night."""
-    notes = [n for n in memory.overlay.notes if n.scope in (scope, scope.everywhere())]
-    if not notes:
-        return []
-    at = np.array([instant(note.row["at"]).timestamp() for note in notes])
-    words = build_lexical([note.row["text"] for note in notes])
-    hits = rank(asked, Corpus(words, None, at, np.ones(len(notes))), now=now.timestamp(), k=k)
-    return [Recalled(notes[hit.row].row, notes[hit.row].scope, hit) for hit in hits]
+def _corpus(view: ScopeView | None, notes: list[dict[str, Any]], now: datetime) -> Corpus:
+    said_at = np.array([instant(note["at"]).timestamp() for note in notes], dtype=np.float64)
+    texts = [str(note["text"]) for note in notes]
+    fresh = np.full(len(notes), START)
+    if view is None:
+        return Corpus(build_lexical([]), None, said_at, fresh, texts)
+    strength = np.concatenate([view.strengths(now.timestamp()), fresh])
+    return Corpus(view.words, view.vectors, np.concatenate([view.at, said_at]), strength, texts)
 
 
 def _deep(memory: Memory, k: int) -> int:
     """Return how many to take so that `k` are left when what was hidden since is dropped."""
     return 2 * k + len(memory.overlay.hidden)
-
-
-def _kept(memory: Memory, view: ScopeView, shelf: Shelf, hits: list[Hit]) -> list[Recalled]:
-    kept = []
-    for hit in hits:
-        row = shelf.rows[hit.row]
-        if not memory.is_hidden(row):
-            text = memory.overlay.replaced.get(row["id"], row["text"])
-            kept.append(Recalled({**row, "text": text}, view.scope, hit))
-    return kept
 
 
 def _without_echoes(found: list[Recalled]) -> list[Recalled]:

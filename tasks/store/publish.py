@@ -137,8 +137,7 @@ def _write_scope(store: Store, scope: Scope, space: str, folder: Path) -> None:
     make_folder(folder)
     try:
         talk = talk_of(store, scope)
-        _save_units(folder, units_of(store, scope, space, talk))
-        _save_passages(folder, passages_of(talk))
+        _save(folder, units_of(store, scope, space, talk), passages_of(talk))
         (folder / "tombstones.json").write_bytes(orjson.dumps(tombstone_digests(store, scope)))
         _seal(folder)
     except OSError as error:
@@ -155,35 +154,30 @@ def _seal(folder: Path) -> None:
                 os.fsync(file.fileno())
 
 
-def _save_units(folder: Path, units: Sequence[Unit]) -> None:
-    _save_rows(folder, "units", (unit.row for unit in units))
-    _save_array(folder, "units-at", [unit.at for unit in units])
-    _save_array(folder, "units-strength", [unit.strength for unit in units])
-    _save_array(folder, "units-as-of", [unit.as_of for unit in units])
+def _save(folder: Path, units: Sequence[Unit], passages: Sequence[Passage]) -> None:
+    both: list[Unit | Passage] = [*units, *passages]
+    _save_rows(folder, (one.row for one in both))
+    _save_array(folder, "at", [one.at for one in both])
+    _save_array(folder, "strength", [unit.strength for unit in units] + [0.0] * len(passages))
+    _save_array(folder, "as-of", [unit.as_of for unit in units] + [0.0] * len(passages))
     dim = max((len(unit.vector) for unit in units), default=0)
     matrix = np.zeros((len(units), dim), dtype=np.float32)
     for row, unit in enumerate(units):
         matrix[row, : len(unit.vector)] = unit.vector
-    build_dense(matrix).save(make_folder(folder / "units-vectors"))
-    build_lexical([u.context for u in units]).save(make_folder(folder / "units-words"))
-
-
-def _save_passages(folder: Path, passages: Sequence[Passage]) -> None:
-    _save_rows(folder, "passages", (passage.row for passage in passages))
-    _save_array(folder, "passages-at", [passage.at for passage in passages])
-    build_lexical([p.context for p in passages]).save(make_folder(folder / "passages-words"))
+    build_dense(matrix).save(make_folder(folder / "vectors"))
+    build_lexical([one.context for one in both]).save(make_folder(folder / "words"))
 
 
 def _save_array(folder: Path, name: str, values: list[float]) -> None:
     np.save(folder / f"{name}.npy", np.array(values, dtype=np.float64), allow_pickle=False)
 
 
-def _save_rows(folder: Path, name: str, rows: Iterable[dict[str, Any]]) -> None:
+def _save_rows(folder: Path, rows: Iterable[dict[str, Any]]) -> None:
     starts = [0]
-    with (folder / f"{name}.jsonl").open("wb") as file:
+    with (folder / "rows.jsonl").open("wb") as file:
         for row in rows:
             starts.append(starts[-1] + file.write(orjson.dumps(row) + b"\n"))
-    np.save(folder / f"{name}-starts.npy", np.array(starts, dtype=np.int64), allow_pickle=False)
+    np.save(folder / "rows-starts.npy", np.array(starts, dtype=np.int64), allow_pickle=False)
 
 
 def _tidy(store: Store, folder: Path, at: datetime) -> None:

@@ -7,7 +7,7 @@ scope. Reading needs numpy and a JSON parser, nothing of the store.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -93,6 +93,9 @@ class Table:
     def __len__(self) -> int:
         return len(self._starts) - 1
 
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[row] for row in range(len(self)))
+
     def __getitem__(self, row: int) -> dict[str, Any]:
         start, end = int(self._starts[row]), int(self._starts[row + 1])
         with self._path.open("rb") as file:
@@ -101,72 +104,51 @@ class Table:
         return found
 
 
-class Shelf:
-    """What can be found in one scope of one kind: rows, when they were, and the words in them."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._name = folder, name
-
-    @functools.cached_property
-    def rows(self) -> Table:
-        """Return the rows themselves."""
-        return Table(self._folder, self._name)
-
-    @functools.cached_property
-    def at(self) -> NDArray[np.float64]:
-        """Return when each row was, in seconds since 1970, shape (n,)."""
-        found: NDArray[np.float64] = self._array("at")
-        return found
-
-    @functools.cached_property
-    def words(self) -> Lexical:
-        """Return the lexical index over the rows."""
-        return Lexical.load(self._folder / f"{self._name}-words")
-
-    def _array(self, name: str) -> Any:
-        return np.load(self._folder / f"{self._name}-{name}.npy", mmap_mode="r")
-
-
-class Units(Shelf):
-    """The episodes and lessons of a scope, with their strengths and vectors."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, "units")
-
-    @functools.cached_property
-    def vectors(self) -> Dense:
-        """Return the units' vectors; a row of zeros for a unit not embedded yet."""
-        return Dense.load(self._folder / f"{self._name}-vectors")
-
-    def strengths(self, now: float) -> NDArray[np.float64]:
-        """Return each row's strength at `now`, halved every 45 whole days; shape (n,)."""
-        days = np.maximum(np.floor((now - self._as_of) / 86_400), 0)
-        return self._strength * np.exp2(-days / 45)
-
-    @functools.cached_property
-    def _strength(self) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = self._array("strength")
-        return found
-
-    @functools.cached_property
-    def _as_of(self) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = self._array("as-of")
-        return found
-
-
 class ScopeView:
-    """One scope's folder, opened lazily."""
+    """One scope's folder, opened lazily; row i is the same in every array, units come first."""
 
     def __init__(self, folder: Path, scope: Scope) -> None:
         self.scope = scope
         self._folder = folder
-        self.units = Units(folder)
-        self.passages = Shelf(folder, "passages")
+
+    @functools.cached_property
+    def rows(self) -> Table:
+        """Return the rows themselves: episodes, lessons and passages, told apart by `unit`."""
+        return Table(self._folder, "rows")
+
+    @functools.cached_property
+    def at(self) -> NDArray[np.float64]:
+        """Return when each row was, in seconds since 1970, shape (n,)."""
+        return self._array("at")
+
+    @functools.cached_property
+    def words(self) -> Lexical:
+        """Return the lexical index over the rows."""
+        return Lexical.load(self._folder / "words")
+
+    @functools.cached_property
+    def vectors(self) -> Dense | None:
+        """Return the vectors of the units, the first m <= n rows; None when there are none.
+
+        A unit that is not embedded yet has a row of zeros.
+        """
+        found = Dense.load(self._folder / "vectors")
+        return found if found.matrix.shape[1] else None
+
+    def strengths(self, now: float) -> NDArray[np.float64]:
+        """Return each row's strength at `now`, halved every 45 whole days; a passage has none."""
+        days = np.maximum(np.floor((now - self._array("as-of")) / 86_400), 0)
+        found: NDArray[np.float64] = self._array("strength") * np.exp2(-days / 45)
+        return found
 
     @functools.cached_property
     def buried(self) -> frozenset[str]:
         """Return the keyed digests of the values that tombstones keep out of this scope."""
         return frozenset(orjson.loads((self._folder / "tombstones.json").read_bytes()))
+
+    def _array(self, name: str) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = np.load(self._folder / f"{name}.npy", mmap_mode="r")
+        return found
 
 
 class View:
