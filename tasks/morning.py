@@ -7,14 +7,16 @@ to its report and never hides what the first one learned.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final
 
+from tasks.domain.canon import canon
 from tasks.domain.clock import local_day
-from tasks.domain.ids import shown
+from tasks.domain.ids import note_id, shown
 from tasks.domain.proposals import Action
 from tasks.domain.report import (
     Bets,
@@ -50,10 +52,11 @@ from tasks.render.plan import Rendered
 from tasks.render.telling import problems_of
 from tasks.sleep.run import Slept
 from tasks.store import reads
-from tasks.store.reads import AllVersions, Query, Subject
+from tasks.store.reads import AllVersions, Ids, Query, Subject
 
 MEASURED_DAYS: Final = 14
 _MOST_PROBLEMS: Final = 10
+_MOST_HELD: Final = 5
 _MARK: Final = re.compile(r"<!-- everest:night day=(\S+) since=(\d+) tx=(\d+) -->")
 _KINDS: Final = (*CONSOLIDATED, EpisodeKind.ENVIRONMENT, EpisodeKind.NOTE, EpisodeKind.SESSION)
 
@@ -121,7 +124,7 @@ def _report(run: Run, parts: Parts, day: date, since: int) -> NightReport:
         merged=tuple(gathered.merged()),
         retired=tuple(gathered.retired()),
         refused=_refused(parts),
-        held=tuple(gathered.asked()),
+        held=(*gathered.asked(), *_held(run, parts, names)),
         bets=gathered.bets(),
         measures=recent(parts.measures),
         shelf=gathered.shelf(parts.rendered),
@@ -287,6 +290,20 @@ def _read(ingested: Ingested) -> ReadReport:
             (kind.value, ingested.episodes[kind]) for kind in _KINDS if ingested.episodes[kind]
         ),
     )
+
+
+def _held(run: Run, parts: Parts, names: dict[str, str]) -> Iterator[Question]:
+    """Yield a question for each rule that waits, unless the person noted it down already."""
+    held = [one for slept in parts.slept for one in slept.held]
+    for scope, text in held[:_MOST_HELD]:
+        note = note_id(run.store.key, scope, canon(text.text, 1))
+        if not reads.episodes(run.store.database, scope, Ids((note,))):
+            project = shlex.quote(names.get(scope.project_id, scope.project_id))
+            yield Question(
+                f"“{text.text}”",
+                f"{text.reason}, so it was not made a lesson; keep it as a note of yours with",
+                (f"everest remember {shlex.quote(text.text)} --project {project}",),
+            )
 
 
 def _refused(parts: Parts) -> tuple[tuple[str, int], ...]:

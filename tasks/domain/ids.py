@@ -55,6 +55,11 @@ def prediction_id(lesson: str, made: str) -> str:
     return digest_of("prediction", lesson, made)
 
 
+def lesson_vector_id(lesson: str, hashed: str) -> str:
+    """Return the name of a lesson's vector: it changes with the text, so no stale one is found."""
+    return digest_of("lesson-vector", lesson, hashed)
+
+
 def lesson_hash(kind: str, canon_text: str) -> str:
     """Return a lesson's public identity between memories: SHA-256 of kind and canonical text."""
     return digest_of(kind, canon_text)

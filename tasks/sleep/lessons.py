@@ -24,7 +24,7 @@ from tasks.sleep.contradiction import closed, disputed
 from tasks.sleep.error_key import ErrorKey, error_key
 from tasks.sleep.founding import Founding, TooSmall, found, suffices
 from tasks.sleep.joining import Joined, join
-from tasks.sleep.material import Cuts, Material, PassReport, PassResult, episodes_of
+from tasks.sleep.material import Cuts, HeldText, Material, PassReport, PassResult, episodes_of
 from tasks.sleep.meaning import stance, vectors_of
 from tasks.sleep.opposites import parted
 from tasks.sleep.speech import founds_nothing
@@ -252,4 +252,6 @@ def _report(
         "disputed": sum(_action(s) is Action.DISPUTE for s in changed),
     }
     reasons = Counter(o.reason for o in left if isinstance(o, (Held, Unworded)))
-    return PassReport("lessons", counts, tuple(f"{n} {why}" for why, n in sorted(reasons.items())))
+    held = (HeldText(o.text, o.reason) for o in left if isinstance(o, Held))
+    notes = tuple(f"{n} {why}" for why, n in sorted(reasons.items()))
+    return PassReport("lessons", counts, notes, tuple(sorted(held, key=lambda one: one.text)))

@@ -84,12 +84,21 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldText:
+    """A rule that waits for a person before it may be a lesson, and why."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class PassReport:
     """What a pass found before the gateway decided; counts by name, in a fixed order."""
 
     name: str
     counts: dict[str, int]
     notes: tuple[str, ...] = ()
+    held: tuple[HeldText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from tasks.domain.ids import lesson_vector_id
 from tasks.domain.proposals import Decision, NoOp, Refusal, Stored
 from tasks.domain.scope import Scope
 from tasks.domain.units import RECALLABLE, Lifecycle
@@ -21,13 +22,13 @@ from tasks.embedding.space import Space
 from tasks.sleep.decay import decay
 from tasks.sleep.embed import pending
 from tasks.sleep.lessons import lessons
-from tasks.sleep.material import Cuts, Material, PassResult, Vectors
+from tasks.sleep.material import Cuts, HeldText, Material, PassResult, Vectors
 from tasks.sleep.merge import merge
 from tasks.sleep.predict import predict
 from tasks.sleep.verify import verify
 from tasks.store import gateway, reads
 from tasks.store.handle import Store
-from tasks.store.shelves import lesson_vector_id
+
 
 _BATCH: Final = 512
 
@@ -59,6 +60,7 @@ class Slept:
         decided: proposals by what the gateway said: stored, unchanged, refused.
         refused: refusals by reason.
         notes: what the pass wants said, one sentence each.
+        held: rules that wait for a person, with the project each is of.
     """
 
     name: str
@@ -66,13 +68,15 @@ class Slept:
     decided: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    held: list[tuple[Scope, HeldText]] = field(default_factory=list)
 
 
 def run_pass(store: Store, name: str, space: Space, *, at: datetime) -> Slept:
     """Run one pass over every scope and commit what it proposes, a record a scope."""
     slept = Slept(name)
-    for _, result in propose(store, name, space, at=at):
+    for scope, result in propose(store, name, space, at=at):
         receipt = gateway.commit(store, result.proposals, at=at)
+        slept.held += ((scope, text) for text in result.report.held)
         _count(slept, result, receipt.decisions)
     return slept
 
@@ -127,8 +131,9 @@ def _pending(store: Store, scope: Scope, space: Space) -> tuple[list[str], list[
     ids, texts = list(episodes.ids), list(episodes.texts)
     for lesson in reads.lessons(store.database, scope):
         live = lesson.lifecycle is Lifecycle.LIVE and lesson.trust in RECALLABLE
-        if live and known.get(lesson_vector_id(lesson)) != space.name:
-            ids.append(lesson_vector_id(lesson))
+        vector = lesson_vector_id(lesson.id, lesson.hash)
+        if live and known.get(vector) != space.name:
+            ids.append(vector)
             texts.append(lesson.text)
     return ids, texts
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import orjson
 
+from tasks.domain.ids import lesson_vector_id
 from tasks.store.database import Database
 from tasks.store.ledger import Op, Record
 from tasks.store.schema import (
@@ -144,10 +145,16 @@ def _archive(database: Database, ops: list[Op]) -> None:
 def _erase(database: Database, ops: list[Op]) -> None:
     episodes = [op["id"] for op in ops if op["unit"] == "episode"]
     lessons = [op["id"] for op in ops if op["unit"] == "lesson"]
+    wordings = database.rows(
+        "SELECT lesson_id, hash FROM lesson_versions "
+        "WHERE lesson_id IN (SELECT unnest(?::VARCHAR[]))",
+        [lessons],
+    )
+    vectors = [lesson_vector_id(lesson, hashed) for lesson, hashed in wordings]
     for table, key, ids in (
         ("episodes", "id", episodes),
         ("lesson_sources", "episode_id", episodes),
-        ("embeddings", "unit_id", episodes + lessons),
+        ("embeddings", "unit_id", episodes + vectors),
         ("lesson_versions", "lesson_id", lessons),
         ("lesson_sources", "lesson_id", lessons),
         ("lesson_strengths", "lesson_id", lessons),

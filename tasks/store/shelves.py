@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.domain.clock import iso
-from tasks.domain.ids import digest_of, episode_id
+from tasks.domain.ids import episode_id, lesson_vector_id
 from tasks.domain.proposals import SessionFacts
 from tasks.domain.scope import Scope
 from tasks.domain.session import AgentTurn, PersonTurn, Turn
@@ -106,11 +106,6 @@ def tombstone_digests(store: Store, scope: Scope) -> list[str]:
             for _, digest in stone.digests
         }
     )
-
-
-def lesson_vector_id(lesson: Lesson) -> str:
-    """Return the name of a lesson's vector: it changes with the text, so no stale one is found."""
-    return digest_of("lesson-vector", lesson.id, lesson.hash)
 
 
 def _forgotten(store: Store) -> frozenset[str]:
@@ -210,7 +205,7 @@ def _lesson_unit(lesson: Lesson, vectors: Mapping[str, NDArray[np.float32]]) -> 
         _seconds(lesson.valid_from),
         lesson.strength.value,
         as_of,
-        vectors.get(lesson_vector_id(lesson), _NONE),
+        vectors.get(lesson_vector_id(lesson.id, lesson.hash), _NONE),
         f"{lesson.text}\n{lesson.quote}",
     )
 
