@@ -39,6 +39,7 @@ def redact(text: str) -> str:
     if len(text) < _LEAST:
         return text
     raw = text.encode("utf-8", "surrogatepass")
+    # until nothing is found: so it is idempotent by construction, and marks are never found
     while found := _united(_found(raw)):
         raw = _replaced(raw, found)
     return raw.decode("utf-8", "surrogatepass")

@@ -125,7 +125,7 @@ def _unassigned(raw: bytes, at: int, end: int, name: _Name) -> re.Match[bytes] |
 
 def _without_closers(value: bytes) -> bytes:
     """Return an unquoted value without the brackets and the full stop of the sentence around it."""
-    return value if any(b in value for b in b"([{<") else value.rstrip(b")]}.")
+    return value.rstrip(b")]}.")
 
 
 def _secret(value: bytes, name: _Name, *, quoted: bool, in_env_file: bool) -> bool:

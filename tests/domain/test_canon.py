@@ -79,6 +79,11 @@ def test_half_of_a_character_pair_is_hashed_and_not_an_error() -> None:
     assert len(digests(KEY, "a\ud800b")) == 1
 
 
+@pytest.mark.parametrize("text", ["\u1f80\u0313", "x\u0308\u1f80\u0308"])
+def test_what_folding_takes_apart_is_put_together_again(text: str) -> None:
+    assert canon(canon(text)) == canon(text)
+
+
 @given(st.text())
 def test_canon_of_canon_is_canon(text: str) -> None:
     assert canon(canon(text)) == canon(text)

@@ -84,6 +84,11 @@ def test_overlapping_finds_leave_nothing_between_them() -> None:
     assert redact(f"https://me:{key}@github.com") == "https://me:[redacted:github-token]@github.com"
 
 
+def test_a_find_that_begins_in_another_is_taken_out_to_its_end() -> None:
+    block = _filled("-----BEGIN RSA PRIVATE KEY-----\n{A32}\n-----END RSA PRIVATE KEY-----")
+    assert redact(f"password=ab1{block}") == "password=[redacted:password]"
+
+
 def test_half_of_a_character_pair_is_kept() -> None:
     assert redact("\ud800 password=hunter2 \udfff") == "\ud800 password=[redacted:password] \udfff"
 
