@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import tzinfo
 from typing import Annotated, Any
 
 import typer
@@ -11,9 +13,11 @@ from serving.cli.output import AsJson, ProjectName, at_terminal, put, say
 from tasks.compose import setting
 from tasks.domain.clock import instant, local_day, utc_now
 from tasks.domain.ids import shown
+from tasks.domain.markers import one_line
 from tasks.domain.proposals import Actor
 from tasks.memory import Memory
-from tasks.recall import DEFAULT_K, Recalled, fenced, recall, touch
+from tasks.recall import DEFAULT_K, Recalled, fenced, label, recall, touch
+from tasks.render.phrases import count
 
 
 def add_to(app: typer.Typer) -> None:
@@ -29,7 +33,9 @@ def recall_(
     explain: Annotated[bool, typer.Option("--explain", help="Show why each stands where.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find what this project's memory holds that bears on a question; say nothing if nothing does.
+    """Find what a project's memory holds on a question.
+
+    For a person at a terminal it is a list; for a program, a fenced block of quoted data.
 
     Example: everest recall "how do we run the tests" -k 3 --explain
     """
@@ -43,10 +49,12 @@ def recall_(
         put([_as_data(one) for one in found])
     elif not found:
         say(f"Nothing in {scope.project_id} bears on that.")
+    elif at_terminal():
+        say(line for one in found for line in _readable(one, where.settings.zone, explain=explain))
     else:
         say(fenced(found, lambda at: str(local_day(at, where.settings.zone))))
         if explain:
-            say(_why(one) for one in found)
+            say(f"{shown(one.row['id'])}  {_why(one)}" for one in found)
 
 
 def lessons(
@@ -70,13 +78,14 @@ def lessons(
         put(chosen)
         return
     if not chosen:
-        say("No lessons yet." if not rejected else "None.")
+        say("No lessons yet: `everest night` learns them." if not rejected else "None.")
     for row in chosen:
         seen = len(row["sessions"])
         state = row["trust"] if row["lifecycle"] == "live" else row["lifecycle"]
         day = local_day(instant(row["valid_from"]), where.settings.zone)
-        say(f"{shown(row['lesson_id'])}  {row['project_id']}  {state}, {seen} sessions, {day}")
-        say(f"    {memory.overlay.replaced.get(row['lesson_id'], row['text'])}")
+        told = f"{state}, {count(seen, 'session')}, {day}"
+        say(f"{shown(row['lesson_id'])}  {row['project_id']}  {told}")
+        say(f"    {one_line(memory.overlay.replaced.get(row['lesson_id'], row['text']))}")
 
 
 def _listed(memory: Memory) -> list[dict[str, Any]]:
@@ -106,10 +115,20 @@ def _as_data(one: Recalled) -> dict[str, Any]:
     }
 
 
+def _readable(one: Recalled, zone: tzinfo, *, explain: bool) -> Iterator[str]:
+    """Yield what a person reads of one unit: its words, then what it is, of when, and its id."""
+    row = one.row
+    day = local_day(instant(row["at"]), zone)
+    yield f"- {one_line(row['text'])}"
+    yield f"    {label(row)}, {day}, {one.scope.project_id}, {shown(row['id'])}"
+    if explain:
+        yield f"    {_why(one)}"
+
+
 def _why(one: Recalled) -> str:
     hit = one.hit
     cosine = "no vector" if hit.cosine is None else f"cosine {hit.cosine:.2f}"
     return (
-        f"{shown(one.row['id'])}  {hit.score:.3f} = 0.6 x {hit.relevance:.2f} ({cosine}, words "
+        f"{hit.score:.3f} = 0.6 x {hit.relevance:.2f} ({cosine}, words "
         f"{hit.lexical:.2f}) + 0.25 x {hit.recency:.2f} + 0.15 x {hit.strength_part:.2f}"
     )

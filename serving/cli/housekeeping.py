@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import tzinfo
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +33,7 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(
         projects,
         name="project",
-        help="List, rename, ignore projects. Example: everest project list",
+        help="List, rename, ignore projects.\n\nExample: everest project list",
     )
     app.command()(status)
     app.command()(paths)
@@ -76,7 +78,7 @@ def rename(
 
 
 def ignore(project: Named, as_json: AsJson = False) -> None:
-    """Read this project's transcripts no more and write no files for it.
+    """Read a project's transcripts no more, write it no files.
 
     Example: everest project ignore ~/work/secret
     """
@@ -97,7 +99,7 @@ def status(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the memory holds, how old it is, and what it works with.
+    """Show what the memory holds and how old it is.
 
     Example: everest status --digest
     """
@@ -106,18 +108,13 @@ def status(
     if as_json:
         put(told)
         return
-    say(
-        f"{name.replace('_', ' '):<16} {_plain(value)}"
-        for name, value in told.items()
-        if name not in ("digest", "unfolded")
-    )
-    say(f"{'unfolded':<16} {told['unfolded']}")
+    say(f"{name:<16} {text}" for name, text in _for_a_person(told, where.settings.zone))
     if digest:
         say(str(told["digest"]))
 
 
 def paths(as_json: AsJson = False) -> None:
-    """Show where everything lies, and where transcripts are looked for.
+    """Show where everything lies.
 
     Example: everest paths --json
     """
@@ -129,7 +126,7 @@ def paths(as_json: AsJson = False) -> None:
         put({**told, "transcripts": [str(root) for root in where.roots]})
         return
     say(f"{name:<12} {value}" for name, value in told.items())
-    say(f"{'transcripts':<12} {root}" for root in where.roots)
+    say(f"{'transcripts':<12} {root}" for root in where.roots or ("none found",))
 
 
 def _arrange(verb: str, project: str, name: str, *, as_json: bool) -> None:
@@ -152,10 +149,11 @@ def _arrange(verb: str, project: str, name: str, *, as_json: bool) -> None:
 def _status(where: Setting) -> dict[str, Any]:
     memory = Memory(where.places)
     view = memory.view
-    told: dict[str, Any] = {
+    return {
         "home": str(where.places.home),
-        "published": view.manifest.at if view else "",
-        "writing": writer_at_work(where.places.lock),
+        "published": view.manifest.at if view else None,
+        "age_hours": _age(view.manifest.at) if view else None,
+        "writing": writer_at_work(where.places.lock) or None,
         "embedding": _embedding(where),
         "projects": len(memory.projects),
         "sessions": len(view.listed("sessions")) if view else 0,
@@ -165,10 +163,31 @@ def _status(where: Setting) -> dict[str, Any]:
         "unfolded": memory.overlay.lines,
         "digest": view.manifest.digest if view else "",
     }
-    if view:
-        age = utc_now() - instant(view.manifest.at)
-        told["age_hours"] = round(age.total_seconds() / 3600, 1)
-    return told
+
+
+def _age(published: str) -> float:
+    """Return the hours since the view was published."""
+    return round((utc_now() - instant(published)).total_seconds() / 3600, 1)
+
+
+def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str]]:
+    """Yield what a person reads of the status, unfolded lines last."""
+    if told["published"]:
+        at = instant(told["published"]).astimezone(zone)
+        published = f"{at:%Y-%m-%d %H:%M}, {told['age_hours']} hours ago"
+    else:
+        published = "never: `everest night` makes the first"
+    yield "home", told["home"]
+    yield "last published", published
+    yield "being written by", told["writing"] or "nobody"
+    yield "embedding", told["embedding"]
+    yield "projects", str(told["projects"])
+    yield "sessions", str(told["sessions"])
+    yield "lessons", _counted(told["lessons"])
+    yield "records", _counted(told["records"])
+    if told["unreadable_lines"]:
+        yield "unreadable", f"{told['unreadable_lines']} lines of the journal"
+    yield "unfolded", f"{told['unfolded']} (said since the last night)"
 
 
 def _embedding(where: Setting) -> str:
@@ -198,7 +217,5 @@ def _records(memory: Memory) -> dict[str, int]:
     return total
 
 
-def _plain(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{count} {name}" for name, count in value.items()) or "none"
-    return str(value)
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "none"

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import sys
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from serving.cli import asking, housekeeping, running, saying
-from serving.cli.output import error
+from serving.cli.output import error, misused
 from tasks.errors import EverestError
 
 app = typer.Typer(
@@ -41,10 +41,9 @@ def run(arguments: list[str]) -> int:
         result = app(arguments, standalone_mode=False)
     except EverestError as failure:
         return error(failure, as_json="--json" in arguments)
-    except click.ClickException as misuse:
-        misuse.show()
-        return misuse.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except TyperException as misuse:
+        return misused(misuse, arguments)
+    except (typer.Abort, KeyboardInterrupt):
         return 130
     except BrokenPipeError:  # the reader of our output went away: no fault, and nothing to say
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.exceptions import TyperException
 
 from tasks.errors import EverestError
 
@@ -35,6 +36,20 @@ def error(failure: EverestError, *, as_json: bool) -> int:
         put({"error": str(failure), "kind": type(failure).__name__, "code": failure.exit_code})
     typer.echo(f"everest: {failure}", err=True)
     return failure.exit_code
+
+
+def misused(misuse: TyperException, arguments: Sequence[str]) -> int:
+    """Tell how a command was misused and where its help is; return the exit code."""
+    message = misuse.format_message()
+    if "--json" in arguments:
+        put({"error": message, "kind": "Misuse", "code": misuse.exit_code})
+    if message.startswith("Usage:"):  # a group without its command explains itself
+        typer.echo(message, err=True)
+    else:
+        context = getattr(misuse, "ctx", None)
+        command = context.command_path if context else "everest"
+        typer.echo(f"everest: {message} See `{command} --help`.", err=True)
+    return misuse.exit_code
 
 
 def at_terminal() -> bool:

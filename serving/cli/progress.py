@@ -37,7 +37,8 @@ class Bar:
 
     def begin(self, stage: str) -> None:
         """Show that a stage begins."""
-        self._progress.reset(self._task, description=_SAID.get(stage, stage), total=None)
+        self._progress.remove_task(self._task)  # a task once given a total keeps one
+        self._task = self._progress.add_task(_SAID.get(stage, stage), total=None)
 
     def advance(self, done: int, total: int) -> None:
         """Show how far the stage is."""

@@ -14,6 +14,7 @@ from serving.cli.progress import shown
 from tasks.compose import Setting, opened, setting
 from tasks.domain.clock import utc_now
 from tasks.domain.report import NightReport
+from tasks.render.phrases import count
 
 Transcripts = Annotated[
     Path | None,
@@ -34,7 +35,7 @@ def night(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the night: read transcripts, learn lessons, write files and the morning report.
+    """Run the night: read, learn, write lesson files and a report.
 
     Example: everest night --transcripts ~/.claude
     """
@@ -42,12 +43,12 @@ def night(
 
     where = setting(transcripts)
     found = _surveyed(where, quiet=as_json)
+    if not as_json and not any(one["transcripts"] for one in found):
+        say(_nothing_found(where))
     if dry_run:
         if as_json:
             put(found)
         return
-    if not where.roots and not as_json:
-        say(_NOTHING_FOUND)
     report = _night_wherever(where, transcripts)
     if as_json:
         put(as_data(report))
@@ -62,7 +63,7 @@ def demo(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a week of synthetic transcripts in a temporary home and run the night on them.
+    """Show a first night on a week of made-up transcripts.
 
     Example: everest demo
     """
@@ -91,7 +92,7 @@ def ingest(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing unless it fails.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read transcripts that changed, so that they can be recalled; learn nothing yet.
+    """Read new transcripts for recall; learn nothing yet.
 
     Example: everest ingest --quiet
     """
@@ -114,8 +115,9 @@ def ingest(
             }
         )
     elif not quiet:
-        new = sum(found.episodes.values())
-        say(f"{found.changed} of {found.files} transcripts had something new; {new} new episodes.")
+        new = count(sum(found.episodes.values()), "new episode")
+        files = count(found.files, "transcript")
+        say(f"{found.changed} of {files} had something new; {new}.")
         say(found.problems)
 
 
@@ -125,7 +127,9 @@ def sleep(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the six passes over what is stored: embed, decay, lessons, merge, verify, predict.
+    """Learn from what is stored: the six passes alone.
+
+    They are embed, decay, lessons, merge, verify and predict.
 
     Example: everest sleep --dry-run
     """
@@ -141,7 +145,7 @@ def sleep(
             put([asdict(change) for change in changes])
         else:
             say(f"{c.action:<18} {c.unit_id}  {c.project}: {c.text}" for c in changes)
-            say(f"{len(changes)} changes; none was made.")
+            say(f"{count(len(changes), 'change')}; none was made.")
         return
     with shown() as progress, opened(where, progress=progress) as run:
         told = [(s.name, {**s.counts, **s.decided}) for s in six_passes(plain_steps(), run)]
@@ -152,7 +156,7 @@ def sleep(
 
 
 def render(as_json: AsJson = False) -> None:
-    """Take in edits of lesson files, then write the files again from what is known.
+    """Take in edits of lesson files and write them again.
 
     Example: everest render
     """
@@ -176,9 +180,9 @@ def render(as_json: AsJson = False) -> None:
         put(told)
     else:
         say(
-            f"{rendered.written} files written, {rendered.unchanged} as they were, "
-            f"{rendered.removed} removed; {reconciled.edits} edits and {reconciled.vetoes} "
-            "deletions taken in."
+            f"{count(rendered.written, 'file')} written, {rendered.unchanged} as they were, "
+            f"{rendered.removed} removed; {count(reconciled.edits, 'edit')} and "
+            f"{count(reconciled.vetoes, 'deletion')} taken in."
         )
         say(f"{question.text}: {question.why}" for question in reconciled.questions)
     if rendered.failed:
@@ -186,7 +190,7 @@ def render(as_json: AsJson = False) -> None:
 
 
 def measure(as_json: AsJson = False) -> None:
-    """Show how often you had to repeat a correction, and how often an error came back, by day.
+    """Show how often you had to repeat yourself, by day.
 
     Example: everest measure --json
     """
@@ -235,7 +239,7 @@ def morning(as_json: AsJson = False) -> None:
 
 
 def rebuild(as_json: AsJson = False) -> None:
-    """Make the store again from the ledger; nothing that was learned or decided is lost.
+    """Make the store again from the ledger; nothing is lost.
 
     Example: everest rebuild
     """
@@ -250,13 +254,11 @@ def rebuild(as_json: AsJson = False) -> None:
     if as_json:
         put({"records": records, "digest": published.digest})
     else:
-        say(f"{records} records replayed. The store's digest is {published.digest}")
+        say(f"{count(records, 'record')} replayed. The store's digest is {published.digest}")
 
 
 def _counted(counts: dict[str, int]) -> str:
-    return (
-        ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "nothing to do"
-    )
+    return ", ".join(f"{name} {many}" for name, many in counts.items() if many) or "nothing to do"
 
 
 def _surveyed(where: Setting, *, quiet: bool) -> list[dict[str, Any]]:
@@ -267,15 +269,20 @@ def _surveyed(where: Setting, *, quiet: bool) -> list[dict[str, Any]]:
     for root, files, projects, size in survey(where.roots):
         found.append({"root": str(root), "transcripts": files, "projects": projects, "bytes": size})
         if not quiet:
-            say(f"{root}: {files} transcripts in {projects} projects, {size / 1e6:,.1f} MB")
+            many = f"{count(files, 'transcript')} in {count(projects, 'project')}"
+            say(f"{root}: {many}, {size / 1e6:,.1f} MB")
     return found
 
 
-_NOTHING_FOUND = (
-    "No transcripts of Claude Code were found: looked in CLAUDE_CONFIG_DIR, "
-    "XDG_CONFIG_HOME/claude, ~/.config/claude and ~/.claude.\n"
-    "Name a folder with `everest night --transcripts DIR`, or see how it looks with `everest demo`."
-)
+def _nothing_found(where: Setting) -> str:
+    looked = ", ".join(map(str, where.roots)) or (
+        "CLAUDE_CONFIG_DIR, XDG_CONFIG_HOME/claude, ~/.config/claude and ~/.claude"
+    )
+    return (
+        f"No transcripts of Claude Code were found: looked in {looked}.\n"
+        "Name a folder with `everest night --transcripts DIR`, "
+        "or see how it looks with `everest demo`."
+    )
 
 
 def _after(where: Setting) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from typing import Annotated
 
@@ -14,8 +15,9 @@ from tasks.domain.clock import utc_now
 from tasks.domain.ids import shown
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import GLOBAL, Scope
+from tasks.errors import UsageError
 from tasks.memory import Memory
-from tasks.said import Accepted, decide, remember
+from tasks.said import MAX_NOTE, Accepted, decide, remember
 
 Unit = Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")]
 
@@ -37,7 +39,7 @@ def remember_(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a note in this project's memory; it can be recalled at once.
+    """Keep a note; it can be recalled at once.
 
     Example: everest remember "the staging database is refreshed on Mondays"
     """
@@ -45,7 +47,7 @@ def remember_(
     memory = Memory(where.places)
     found = writing_project(memory, project)
     scope = where.settings.scope(GLOBAL if everywhere else found.project_id)
-    words = sys.stdin.read() if text is None else text
+    words = _typed() if text is None else _readable(text)
     accepted = remember(memory, words, scope=scope, project=found, actor=_actor(), at=utc_now())
     _told(accepted, as_json=as_json)
 
@@ -55,7 +57,7 @@ def reject(
     reason: Annotated[str, typer.Option("--reason", help="Why it is wrong; kept.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Reject a lesson or a note: it is hidden at once and not learned again.
+    """Reject a lesson or a note: it is not learned again.
 
     Example: everest reject 3fa2b81c --reason "we moved to pnpm"
     """
@@ -67,7 +69,9 @@ def forget(
     reason: Annotated[str, typer.Option("--reason", help="Why; kept.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Forget a unit and what it rests on: hidden at once, its rows deleted by the next night.
+    """Forget a unit and what it rests on.
+
+    It is hidden at once; the next night deletes its rows.
 
     Example: everest forget 3fa2b81c
     """
@@ -89,6 +93,28 @@ def _owner(where: Setting) -> Scope:
 def _actor() -> Actor:
     """Whoever has a terminal at both ends is taken for the person; anything else is an agent."""
     return Actor.PERSON if at_terminal() else Actor.AGENT
+
+
+def _typed() -> str:
+    """Return what stands on standard input, or as much of it as shows that it is too long."""
+    if sys.stdin.isatty():
+        typer.echo("Type the note; Ctrl-D on a line of its own ends it.", err=True)
+    most = 4 * MAX_NOTE + 4  # bytes of one character more than a note may have
+    data = sys.stdin.buffer.read(most)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        return decoder.decode(data, final=len(data) < most)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"standard input is no UTF-8 text (byte {error.start})") from None
+
+
+def _readable(text: str) -> str:
+    """Return a word of the command line; what is no UTF-8 reaches Python as lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the text is no UTF-8 (character {error.start})") from None
+    return text
 
 
 def _told(accepted: Accepted, *, as_json: bool) -> None:

@@ -24,10 +24,15 @@ SEALS: Final = "weights.json"
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The space to embed in, and a sentence for `everest status`."""
+    """The space to embed in, and a sentence for `everest status`.
+
+    Attributes:
+        instead: the model was wanted and cannot be used, so that this space stands in for it.
+    """
 
     space: Space
     why: str
+    instead: bool = False
 
 
 def choose(embed: str | None, model_dir: Path | None, model_json: Path) -> Chosen:
@@ -54,7 +59,7 @@ def choose(embed: str | None, model_dir: Path | None, model_json: Path) -> Chose
         case Unusable(why) if asked == MODEL:
             raise SettingInvalid(by, f"{MODEL} cannot be used: {why}")
         case Unusable(why):
-            return Chosen(Hashed(), f"hashed words, because {why}")
+            return Chosen(Hashed(), f"hashed words, because {why}", instead=True)
 
 
 def _model(model_dir: Path | None, seals: Path) -> tuple[Model | Unusable, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import PurePath
 from typing import Any, Final
 
 from tasks.domain.ids import shown
@@ -33,6 +34,7 @@ MOST_LEARNED: Final = 30
 
 _MOST_LISTED: Final = 10
 _QUOTE: Final = 200
+_OF_HOST: Final = "memory"  # how Claude Code names its folder within a project's
 _SPEAKER: Final = {EpisodeKind.ERROR: "The error", EpisodeKind.SURPRISE: "The agent"}
 
 
@@ -65,7 +67,7 @@ def _summary(report: NightReport) -> list[str]:
     opening = "This was the first night. " if report.first else ""
     waiting = len(report.questions)
     ask = f" **{count(waiting, 'question waits', 'questions wait')} for you.**" if waiting else ""
-    trouble = f" {count(len(report.problems), 'problem')}, see below." if report.problems else ""
+    trouble = f" {count(len(report.problems), 'problem')} reported." if report.problems else ""
     return [f"{opening}{_gist(report)}{ask}{trouble}"]
 
 
@@ -213,8 +215,23 @@ def _shelf(shelf: Shelf) -> list[str]:
     if shelf.shown or shelf.held_out:
         held = f"; {shelf.held_out} left out this week, to measure the difference"
         lines[0] += f" In MEMORY.md: {shelf.shown}{held if shelf.held_out else ''}."
-    lines += [f"Files: `{folder}`" for folder in shelf.folders[:_MOST_LISTED]]
+    if shelf.folders:
+        lines.append(f"Lesson files: {', '.join(_places(shelf.folders))}.")
     return [f"{line}  " for line in lines]
+
+
+def _places(folders: Sequence[str]) -> list[str]:
+    """Return folders of one kind as one place: `~/.claude/projects/*/memory` for all projects."""
+    kinds: dict[str, list[str]] = {}
+    for folder in folders:
+        path = PurePath(folder)
+        of_host = path.name == _OF_HOST
+        kind = path.parent.parent / "*" / path.name if of_host else path.parent / "*"
+        kinds.setdefault(str(kind), []).append(folder)
+    return [
+        f"`{kind}` ({len(alike)} projects)" if len(alike) > 1 else f"`{alike[0]}`"
+        for kind, alike in kinds.items()
+    ]
 
 
 def _stages(stages: Sequence[StageTime]) -> list[str]:

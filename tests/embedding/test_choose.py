@@ -42,6 +42,7 @@ def test_weights_of_another_hash_are_not_used_and_status_can_say_why(model_json:
     chosen = choose(None, None, model_json)
     assert isinstance(chosen.space, Hashed)
     assert (chosen.space.join_cut, chosen.space.verify_cut) == (0.55, 0.5)
+    assert chosen.instead
     assert WEIGHTS in chosen.why
     assert "SHA-256 00000000" in chosen.why
 
@@ -60,6 +61,11 @@ def test_the_setting_wins_over_the_file_and_the_file_over_the_default(model_json
     model_json.write_text('{"writer": "x"}')
     assert isinstance(choose(None, None, model_json).space, MiniLM)
     assert "EVEREST_EMBED" in choose("hashed", None, model_json).why
+
+
+def test_only_a_space_that_nobody_chose_stands_in_for_the_model(model_json: Path) -> None:
+    assert not choose("hashed", None, model_json).instead
+    assert not choose(None, None, model_json).instead
 
 
 @pytest.mark.parametrize("value", ["", "Hashed", "ollama", "minilm"])

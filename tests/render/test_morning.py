@@ -200,6 +200,16 @@ def test_a_forgotten_lesson_is_named_without_its_text() -> None:
     assert unit(8)[:16] in text
 
 
+def test_the_folders_of_many_projects_are_one_place_each() -> None:
+    hosts = tuple(f"/home/mia/.claude/projects/-p{n}/memory" for n in range(5))
+    homes = tuple(f"/home/mia/.everest/memory/p{n}" for n in range(5))
+    text = morning(NightReport(day=DAY, shelf=Shelf(live=3, folders=hosts + homes)))
+    assert "`/home/mia/.claude/projects/*/memory` (5 projects)" in text
+    assert "`/home/mia/.everest/memory/*` (5 projects)" in text
+    assert "p1" not in text
+    assert f"`{hosts[1]}`" in morning(NightReport(day=DAY, shelf=Shelf(3, folders=hosts[1:2])))
+
+
 def test_the_same_in_plain_values() -> None:
     data = as_data(FULL)
     assert json.loads(json.dumps(data)) == data
