@@ -6,11 +6,12 @@ to its report and never hides what the first one learned.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any, Final
 
@@ -43,7 +44,6 @@ from tasks.domain.units import (
     Trust,
 )
 from tasks.durable import swap_file
-from tasks.embedding.hashed import Hashed
 from tasks.ingest import Ingested
 from tasks.night import Run, projects
 from tasks.reconcile import Reconciled
@@ -57,7 +57,7 @@ from tasks.store.reads import AllVersions, Ids, Query, Subject
 MEASURED_DAYS: Final = 14
 _MOST_PROBLEMS: Final = 10
 _MOST_HELD: Final = 5
-_MARK: Final = re.compile(r"<!-- everest:night day=(\S+) since=(\d+) tx=(\d+) -->")
+_MARK: Final = re.compile(r"<!-- everest:night (\{.*\}) -->")
 _KINDS: Final = (*CONSOLIDATED, EpisodeKind.ENVIRONMENT, EpisodeKind.NOTE, EpisodeKind.SESSION)
 
 
@@ -75,11 +75,12 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """What the last report covered: ledger records after `since`, up to `tx`, for one day."""
+    """What a report covered: records after `since` up to `tx`, and what the day's runs read."""
 
     day: str
     since: int
     tx: int
+    read: ReadReport
 
 
 def morning(run: Run, parts: Parts) -> NightReport:
@@ -90,10 +91,17 @@ def morning(run: Run, parts: Parts) -> NightReport:
     """
     day = local_day(run.at, run.settings.zone)
     last = _last_mark(run)
-    now = _Mark(day.isoformat(), _since(last, day), run.store.ledger.last_tx)
-    report = _report(run, parts, day, now.since)
-    if last != now:
-        mark = f"\n<!-- everest:night day={now.day} since={now.since} tx={now.tx} -->\n"
+    today = last is not None and last.day == day.isoformat()
+    read = _read(parts.ingested)
+    now = _Mark(
+        day.isoformat(),
+        _since(last, day),
+        run.store.ledger.last_tx,
+        _added(last.read, read) if last and today else read,
+    )
+    report = _report(run, parts, day, now)
+    if last is None or not today or last.tx != now.tx:
+        mark = f"\n<!-- everest:night {json.dumps(asdict(now))} -->\n"
         swap_file(run.store.places.morning, (as_markdown(report) + mark).encode())
     return report
 
@@ -103,7 +111,34 @@ def _last_mark(run: Run) -> _Mark | None:
         found = _MARK.search(run.store.places.morning.read_text("utf-8", "replace"))
     except OSError:
         return None
-    return _Mark(found[1], int(found[2]), int(found[3])) if found else None
+    return _parsed(found[1]) if found else None
+
+
+def _parsed(mark: str) -> _Mark | None:
+    """Return the mark, or None where somebody edited it: the report then begins anew."""
+    try:
+        told = json.loads(mark)
+        told["read"]["episodes"] = tuple((kind, n) for kind, n in told["read"]["episodes"])
+        return _Mark(**{**told, "read": ReadReport(**told["read"])})
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _added(before: ReadReport, now: ReadReport) -> ReadReport:
+    """Return what two runs of one day read together."""
+    episodes = Counter(dict(before.episodes))
+    episodes.update(dict(now.episodes))
+    return ReadReport(
+        files=now.files,
+        changed=before.changed + now.changed,
+        read=before.read + now.read,
+        used=before.used + now.used,
+        set_aside=before.set_aside + now.set_aside,
+        duplicates=before.duplicates + now.duplicates,
+        failed=before.failed + now.failed,
+        sessions=before.sessions + now.sessions,
+        episodes=tuple((kind.value, episodes[kind.value]) for kind in _KINDS if episodes[kind]),
+    )
 
 
 def _since(last: _Mark | None, day: date) -> int:
@@ -112,13 +147,13 @@ def _since(last: _Mark | None, day: date) -> int:
     return last.since if last.day == day.isoformat() else last.tx
 
 
-def _report(run: Run, parts: Parts, day: date, since: int) -> NightReport:
+def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
     names = {project.project_id: project.name for project in projects(run)}
-    gathered = _Gathered(run, names, since)
+    gathered = _Gathered(run, names, mark.since)
     return NightReport(
         day=day,
-        first=run.first,
-        ingested=_read(parts.ingested),
+        first=mark.since == 0,
+        ingested=mark.read,
         learned=tuple(gathered.learned()),
         strengthened=tuple(gathered.strengthened()),
         merged=tuple(gathered.merged()),
@@ -317,7 +352,7 @@ def _refused(parts: Parts) -> tuple[tuple[str, int], ...]:
 
 def _problems(run: Run, parts: Parts) -> Iterator[str]:
     yield from _some(parts.ingested.problems)
-    if isinstance(run.chosen.space, Hashed):
+    if run.chosen.instead:
         yield f"Meanings are compared by {run.chosen.why}."
     if parts.folded.bad:
         yield f"{parts.folded.bad} journal lines could not be read and were passed over."

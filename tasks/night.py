@@ -87,7 +87,6 @@ class Run:
     host_root: Path | None
     at: datetime
     progress: Progress
-    first: bool
     seconds: dict[str, float] = field(default_factory=dict)
 
 
@@ -109,8 +108,7 @@ def opened_run(  # noqa: PLR0913  the composition root passes everything that a 
     """
     shown = progress or Quiet()
     with open_store(places, settings, at=at, waiting=shown.waiting) as store:
-        first = not places.morning.exists()
-        yield Run(store, settings, chosen, tuple(roots), host_root, at, shown, first)
+        yield Run(store, settings, chosen, tuple(roots), host_root, at, shown)
 
 
 def fold(run: Run) -> Folded:

@@ -29,7 +29,6 @@ from tasks.sleep.verify import verify
 from tasks.store import gateway, reads
 from tasks.store.handle import Store
 
-
 _BATCH: Final = 512
 
 
