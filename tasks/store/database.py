@@ -6,7 +6,7 @@ A frame leaves through Arrow's own protocol, so that no pyarrow is needed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,18 @@ _CONFIG = {
     "threads": "2",
 }
 
+_DAMAGE = ("Corrupt database file", "Could not read enough bytes")
+"""What DuckDB says when the file is not as it wrote it; it has no error class for that."""
+_NOT_THE_FILE = (
+    "permission denied",
+    "no space left",
+    "file too large",
+    "read-only file system",
+    "input/output error",
+    "too many open files",
+)
+"""Reasons that lie outside of the file, which may be sound."""
+
 
 class Database:
     """An open store file; every statement takes its values as parameters."""
@@ -36,6 +48,7 @@ class Database:
 
         Raises:
             WriteFailed: when the disk is full or the file cannot be written.
+            StoreCorrupt: when the file turns out to be damaged; it is kept aside.
         """
         with self._named_errors():
             self._connection.execute(sql, params)
@@ -57,12 +70,20 @@ class Database:
         try:
             yield
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            with suppress(duckdb.Error):  # a commit that failed has ended the transaction itself
+                self._connection.execute("ROLLBACK")
             raise
 
     def commit(self) -> None:
-        """Commit the open transaction."""
-        self.run("COMMIT")
+        """Commit the open transaction.
+
+        Raises:
+            WriteFailed: when the disk refuses; nothing of the transaction is in the store then.
+        """
+        try:
+            self.run("COMMIT")
+        except duckdb.TransactionException as error:
+            raise WriteFailed(self.path, _first_line(error)) from error
 
     def close(self) -> None:
         """Close the file; DuckDB checkpoints as it does."""
@@ -72,10 +93,15 @@ class Database:
     def _named_errors(self) -> Iterator[None]:
         try:
             yield
-        except duckdb.IOException as error:
-            raise WriteFailed(self.path, _first_line(error)) from error
         except duckdb.OutOfMemoryException as error:
             raise StoreError(f"{self.path}: {_first_line(error)}") from error
+        except duckdb.Error as error:
+            if _tells_damage(error):
+                self.close()
+                raise set_aside(self.path, _first_line(error)) from error
+            if isinstance(error, duckdb.IOException):
+                raise WriteFailed(self.path, _first_line(error)) from error
+            raise
 
 
 def open_database(path: Path) -> Database:
@@ -85,6 +111,7 @@ def open_database(path: Path) -> Database:
         StoreCorrupt: when the file is no store; it is kept aside under another name.
         StoreLocked: when another process holds it.
         StoreNewer: when a newer Everest wrote it; nothing is changed.
+        WriteFailed: when it cannot be opened or made here; nothing is changed.
     """
     try:
         connection = duckdb.connect(path, config=_CONFIG)  # type: ignore[arg-type]  # str values
@@ -92,18 +119,24 @@ def open_database(path: Path) -> Database:
         connection.execute("SET enable_progress_bar=false")
         database = Database(connection, path)
         _migrate(database)
-    except duckdb.IOException as error:
-        if "lock" in str(error).lower():
-            raise StoreLocked(path, _first_line(error)) from error
-        raise set_aside(path, _first_line(error)) from error
-    except (
-        duckdb.InternalException,
-        duckdb.SerializationException,
-        duckdb.CatalogException,
-    ) as error:
-        raise set_aside(path, _first_line(error)) from error
+    except duckdb.Error as error:
+        raise _unopened(path, error) from error
     path.chmod(0o600)
     return database
+
+
+def _unopened(path: Path, error: duckdb.Error) -> StoreError | WriteFailed:
+    """Return what an opening that failed means; only a damaged file is kept aside."""
+    told = str(error).lower()
+    if "could not set lock" in told:
+        return StoreLocked(path, _first_line(error))
+    if any(words in told for words in _NOT_THE_FILE) or not path.is_file():
+        return WriteFailed(path, _first_line(error))
+    return set_aside(path, _first_line(error))
+
+
+def _tells_damage(error: duckdb.Error) -> bool:
+    return any(words in str(error) for words in _DAMAGE)
 
 
 def _migrate(database: Database) -> None:
