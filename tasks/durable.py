@@ -18,9 +18,11 @@ FOLDER_MODE = 0o700
 
 
 def make_folder(path: Path) -> Path:
-    """Create `path` and its parents for the owner alone; return it."""
+    """Create `path` and the parents that lack, all for the owner alone; return it."""
     try:
-        path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        for folder in reversed([path, *path.parents]):
+            if not folder.is_dir():
+                folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
     except OSError as error:
         raise WriteFailed(path, error.strerror or str(error)) from error
     return path
@@ -85,6 +87,29 @@ def _swap(path: Path, data: bytes, mode: int, still: Callable[[], bool]) -> bool
     except OSError as error:
         part.unlink(missing_ok=True)
         raise WriteFailed(path, error.strerror or str(error)) from error
+    return True
+
+
+def make_file(path: Path, data: bytes) -> bool:
+    """Make `path` with `data`, durably and whole, unless there is one; tell whether it was made.
+
+    Of several processes that do so at once one makes it.
+
+    Raises:
+        WriteFailed: when the disk refuses.
+    """
+    make_folder(path.parent)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        swap_file(part, data)
+        path.hardlink_to(part)
+        sync_folder(path.parent)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise WriteFailed(path, error.strerror or str(error)) from error
+    finally:
+        part.unlink(missing_ok=True)
     return True
 
 

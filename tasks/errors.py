@@ -151,11 +151,12 @@ class LedgerBroken(StoreError):
 
 
 class KeyMissing(StoreError):
-    """The key behind digests is gone beside a ledger; a new one would readmit refused values."""
+    """The key behind digests is gone or damaged; a new one would readmit refused values."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(
-            f"{path} is missing but the ledger was written with it; restore it from a backup"
+            f"{path} is missing or damaged but the ledger was written with it; "
+            "restore it from a backup"
         )
 
 

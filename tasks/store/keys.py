@@ -8,25 +8,31 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from tasks.durable import make_folder, swap_file
+from tasks.durable import make_file
 from tasks.errors import KeyMissing
 
 _BYTES = 32
 
 
 def digest_key(folder: Path, *, ledger: Path) -> bytes:
-    """Return the HMAC key, making it for a new home.
+    """Return the HMAC key, making it for a new home; of several at once one makes it.
 
     Raises:
-        KeyMissing: when it is gone although the ledger has records made with it.
+        KeyMissing: when it is gone although the ledger has records made with it, or is damaged.
     """
     path = folder / "digest.key"
-    try:
-        return bytes.fromhex(path.read_text("ascii").strip())
-    except FileNotFoundError:
+    if not path.exists():
         if any(ledger.glob("*.jsonl")):
-            raise KeyMissing(path) from None
-    make_folder(folder)
-    key = secrets.token_bytes(_BYTES)
-    swap_file(path, key.hex().encode())
+            raise KeyMissing(path)
+        make_file(path, secrets.token_hex(_BYTES).encode())
+    return _read(path)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        key = bytes.fromhex(path.read_text("ascii").strip())
+    except ValueError:
+        key = b""
+    if len(key) != _BYTES:
+        raise KeyMissing(path)
     return key

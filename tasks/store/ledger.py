@@ -17,7 +17,7 @@ from typing import Any, Final
 import orjson
 
 from tasks.durable import FILE_MODE, append_line, make_folder, sync, sync_folder
-from tasks.errors import LedgerBroken
+from tasks.errors import LedgerBroken, StoreNewer, WriteFailed
 
 VERSION: Final = 1
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
@@ -74,6 +74,7 @@ class Ledger:
 
     Raises:
         LedgerBroken: on opening, when a record other than the last is damaged.
+        StoreNewer: on opening, when a newer Everest wrote it; nothing is changed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -84,12 +85,20 @@ class Ledger:
             self.last_tx, self.last_digest = kept.record.tx, kept.digest
 
     def append(self, record: Record) -> str:
-        """Append a record durably; return the digest of its line."""
+        """Append a record durably; return the digest of its line.
+
+        Raises:
+            WriteFailed: when the disk refuses; no part of the record is left.
+        """
         line = record.line()
         segment = self._segment(len(line))
-        fresh = not segment.exists()
-        append_line(segment, line)
-        if fresh:
+        before = segment.stat().st_size if segment.exists() else None
+        try:
+            append_line(segment, line)
+        except WriteFailed:
+            _truncate(segment, before or 0)
+            raise
+        if before is None:
             sync_folder(self._folder)
         self.last_tx, self.last_digest = record.tx, digest_of_line(line)
         return self.last_digest
@@ -126,7 +135,7 @@ def _read(path: Path, after: int, *, mend: bool) -> Iterator[Kept]:
             reason = _damage(line)
             if reason is None:
                 good += len(line)
-                record = _record(line)
+                record = _record(path, line)
                 if record.tx > after:
                     yield Kept(record, digest_of_line(line))
             elif mend and not file.readline():
@@ -144,8 +153,10 @@ def _damage(line: bytes) -> str | None:
     return None
 
 
-def _record(line: bytes) -> Record:
+def _record(path: Path, line: bytes) -> Record:
     parsed = orjson.loads(line)
+    if parsed["v"] > VERSION:
+        raise StoreNewer(path, parsed["v"], VERSION)
     return Record(
         parsed["tx"],
         parsed["at"],
