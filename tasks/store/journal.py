@@ -9,16 +9,16 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
-from tasks.domain.clock import iso
+from tasks.domain.clock import instant, iso
 from tasks.domain.proposals import Actor
 from tasks.domain.redaction import redact
 from tasks.domain.scope import Scope
@@ -26,7 +26,17 @@ from tasks.durable import FILE_MODE, append_line, make_folder
 from tasks.errors import ScopeMissing
 
 VERSION: Final = 1
-OPS: Final = ("remember", "touch", "decide", "expose", "edit_file", "event")
+OPS: Final = {
+    "remember": ("text",),
+    "touch": ("units",),
+    "decide": ("verb", "unit", "unit_id"),
+    "expose": ("channel",),
+    "edit_file": ("lesson_id", "text"),
+    "event": (),
+}
+"""Every op with the fields that a line of it must have; what lacks them is no journal line."""
+DECIDERS: Final = (Actor.PERSON, Actor.FILE)
+"""Who may reject and forget: the person, also by deleting a file. Anyone else only asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +102,20 @@ def read_segment(path: Path, start: int) -> Read:
 
 
 def unfolded(folder: Path, offsets: Mapping[str, int]) -> Iterator[Read]:
-    """Yield what each segment holds beyond `offsets`, by segment name: oldest first."""
+    """Yield what each segment holds beyond `offsets`, each line once, oldest segment first."""
+    met: set[str] = set()
     for path in sorted(folder.glob("*.jsonl")):
         read = read_segment(path, offsets.get(path.name, 0))
         if read.lines or read.bad or read.cut:
-            yield read
+            yield replace(read, lines=tuple(_not_met(read.lines, met)))
+
+
+def _not_met(lines: Iterable[Line], met: set[str]) -> Iterator[Line]:
+    """Yield each line once, however often an appender that was not answered repeated it."""
+    for line in lines:
+        if line.id not in met:
+            met.add(line.id)
+            yield line
 
 
 def retire(folder: Path, covered: Mapping[str, int], *, today: str) -> list[str]:
@@ -180,12 +199,64 @@ def _decode(raw: bytes) -> Line | None:
     try:
         record = orjson.loads(raw)
         taken = {name: record.pop(name) for name in ("v", "id", "op", "at", "actor", "scope")}
-        if taken["v"] != VERSION or taken["op"] not in OPS:
+        if taken["v"] != VERSION or not _is_body(record, OPS[taken["op"]]):
             return None
+        at = iso(instant(taken["at"]))
         actor, scope = Actor(taken["actor"]), Scope(*taken["scope"])
-        return Line(taken["id"], taken["op"], taken["at"], actor, scope, record)
+        return Line(str(taken["id"]), taken["op"], at, actor, scope, record)
     except (ValueError, KeyError, TypeError, AttributeError, ScopeMissing):
         return None
+
+
+def _is_body(body: Mapping[str, Any], needed: tuple[str, ...]) -> bool:
+    """Tell whether the needed fields are there and every field that readers open has its shape."""
+    return all(name in body for name in needed) and all(
+        _SHAPES.get(name, _is_anything)(value) for name, value in body.items()
+    )
+
+
+def _is_anything(_: object) -> bool:
+    return True
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_pairs(value: object) -> bool:
+    return isinstance(value, list) and all(_is_texts(pair) and len(pair) == 2 for pair in value)
+
+
+def _is_project(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(value.get(name), str) for name in ("project_id", "name", "path")
+    )
+
+
+_TEXTS: Final = [
+    "text",
+    "verb",
+    "unit",
+    "unit_id",
+    "channel",
+    "lesson_id",
+    "reason",
+    "name",
+    "path",
+    "old_name",
+    "agent",
+    "session",
+]
+_SHAPES: Final[dict[str, Callable[[object], bool]]] = {
+    **dict.fromkeys(_TEXTS, _is_text),
+    **dict.fromkeys(("sources", "shown", "held_out"), _is_texts),
+    **dict.fromkeys(("units", "digests"), _is_pairs),
+    "project": _is_project,
+}
 
 
 def _redacted(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,7 +266,7 @@ def _redacted(value: Mapping[str, Any]) -> dict[str, Any]:
 def _clean(value: Any) -> Any:
     match value:
         case str():
-            return redact(value)
+            return redact(value.encode(errors="replace").decode())  # a lone surrogate has no bytes
         case list() | tuple():
             return [_clean(item) for item in value]
         case dict():

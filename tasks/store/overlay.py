@@ -16,7 +16,7 @@ from tasks.domain.ids import note_id
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import Scope
 from tasks.domain.units import Grounding
-from tasks.store.journal import Line, unfolded
+from tasks.store.journal import DECIDERS, Line, unfolded
 
 HIDING = ("reject", "forget", "veto")
 
@@ -74,7 +74,7 @@ def overlay(journal: Path, offsets: Mapping[str, int], *, key: bytes | None) -> 
 
 
 def _hides(line: Line) -> list[str]:
-    forgets = line.body["verb"] == "forget"
+    forgets = line.body["verb"] == "forget" and line.actor in DECIDERS
     return [line.body["unit_id"], *(line.body.get("sources", ()) if forgets else ())]
 
 
