@@ -17,6 +17,7 @@ from tasks.domain.ids import digest_of, lesson_hash, note_id
 from tasks.domain.proposals import (
     Action,
     Actor,
+    Ask,
     Bury,
     Change,
     Decision,
@@ -30,6 +31,7 @@ from tasks.domain.proposals import (
     Stored,
 )
 from tasks.domain.strength import START, touched
+from tasks.domain.tombstones import exact
 from tasks.domain.units import (
     Episode,
     EpisodeKind,
@@ -43,7 +45,7 @@ from tasks.domain.units import (
 )
 from tasks.store import gateway, reads
 from tasks.store.handle import Store
-from tasks.store.journal import Line, unfolded
+from tasks.store.journal import DECIDERS, Line, unfolded
 from tasks.store.reads import AllVersions, Ids, Query, Subject
 from tasks.store.standing import projects
 from tasks.wording import unsafe
@@ -97,6 +99,8 @@ class _Folding:
         self._store = store
         self._at = at
         self._touched: dict[str, tuple[Strength, int]] = {}
+        self._notes: dict[str, Episode] = {}
+        self._pinned: set[str] = set()
         self._arranged_now: dict[str, Project] = {}
 
     def proposals(self, lines: Iterable[Line]) -> list[Proposal]:
@@ -106,7 +110,7 @@ class _Folding:
         match line.op:
             case "remember":
                 yield from self._unknown_project(line)
-                yield self._note(line)
+                yield from self._noted(line)
             case "touch":
                 yield from self._touches(line)
             case "decide" if line.body["unit"] == "project":
@@ -130,7 +134,7 @@ class _Folding:
     def _arranged(self, line: Line) -> Iterator[Proposal]:
         body = line.body
         known = self._project(line) or Project(
-            body["unit_id"], body["old_name"], body["path"], (), instant(line.at)
+            line.scope.project_id, body["old_name"], body["path"], (), instant(line.at)
         )
         match body["verb"]:
             case "rename":
@@ -148,11 +152,26 @@ class _Folding:
         found = projects(self._store, line.scope)
         return found[0] if found else None
 
-    def _note(self, line: Line) -> Proposal:
+    def _noted(self, line: Line) -> Iterator[Proposal]:
+        """Write a note; said again it is no news, unless it had faded or an agent said it first."""
+        note = self._note(line)
+        known = self._notes.get(note.id) or self._episode(line, note.id)
+        if known is None or known.archived_at is not None:
+            self._touched[note.id] = note.strength, 0
+        elif known.grounding in (note.grounding, Grounding.PERSON):
+            return
+        self._notes[note.id] = note
+        yield _proposal(line, PutEpisode(note), Action.CREATE)
+
+    def _episode(self, line: Line, unit_id: str) -> Episode | None:
+        found = reads.episodes(self._store.database, line.scope, Ids((unit_id,)))
+        return found[0] if found else None
+
+    def _note(self, line: Line) -> Episode:
         text: str = line.body["text"]
         when = instant(line.at)
         person = line.actor is Actor.PERSON
-        episode = Episode(
+        return Episode(
             id=note_id(self._store.key, line.scope, canon.canon(text, 1)),
             scope=line.scope,
             agent=line.body.get("agent", ""),
@@ -167,7 +186,6 @@ class _Folding:
             grounding=Grounding.PERSON if person else Grounding.INFERRED,
             strength=Strength(START, when),
         )
-        return _proposal(line, PutEpisode(episode), Action.CREATE)
 
     def _touches(self, line: Line) -> Iterator[Proposal]:
         for unit, unit_id in line.body["units"]:
@@ -175,7 +193,9 @@ class _Folding:
             if known is None:  # forgotten or faded since it was recalled
                 continue
             strength, recalls = known
-            self._touched[unit_id] = touched(strength, instant(line.at)), recalls + 1
+            pinned = unit_id in self._pinned
+            strength = touched(strength, instant(line.at), pinned=pinned)
+            self._touched[unit_id] = strength, recalls + 1
             change = SetStrength(unit, unit_id, *self._touched[unit_id])
             yield _proposal(line, change, Action.TOUCH)
 
@@ -183,6 +203,8 @@ class _Folding:
         subject = Subject.LESSONS if unit == "lesson" else Subject.EPISODES
         query = Query(subject, line.scope, (Ids((unit_id,)),))
         for row in reads.rows(self._store.database, query):
+            if row.get("pinned"):
+                self._pinned.add(unit_id)
             return Strength(row["strength"], row["as_of"]), row["recalls"]
         return None
 
@@ -201,10 +223,10 @@ class _Folding:
     def _decided(self, line: Line) -> Iterator[Proposal]:
         verb, unit_id = line.body["verb"], line.body["unit_id"]
         lesson = self._lesson(line, unit_id)
-        if line.actor not in (Actor.PERSON, Actor.FILE):
-            if lesson is not None:
-                doubted = replace(lesson, trust=Trust.DISPUTED, recorded_at=self._at)
-                yield _proposal(line, PutLesson(doubted), Action.DISPUTE)
+        if verb not in _KINDS:  # a verb that a later release folds
+            return
+        if line.actor not in DECIDERS:
+            yield self._doubted(line, lesson)
             return
         stone = Tombstone(
             id=digest_of("tombstone", line.id),
@@ -220,6 +242,14 @@ class _Folding:
         )
         yield _proposal(line, Bury(stone), _ACTIONS[verb])
 
+    def _doubted(self, line: Line, lesson: Lesson | None) -> Proposal:
+        """Withhold what one who may not decide wants gone; the morning report asks the person."""
+        if lesson is None:
+            change = Ask(line.body["verb"], line.body["unit_id"])
+            return _proposal(line, change, Action.DISPUTE)
+        doubted = replace(lesson, trust=Trust.DISPUTED, recorded_at=self._at)
+        return _proposal(line, PutLesson(doubted), Action.DISPUTE)
+
     def _edited(self, line: Line) -> Iterator[Proposal]:
         """An edit of a lesson's file is a correction: the old wording must not come back."""
         lesson = self._lesson(line, line.body["lesson_id"])
@@ -227,6 +257,16 @@ class _Folding:
         if lesson is None or canon.canon(text) == canon.canon(lesson.text):
             return
         if unsafe(text) is not None:
+            return
+        reworded = replace(
+            lesson,
+            text=text,
+            grounding=Grounding.PERSON,
+            hash=lesson_hash(lesson.kind, canon.canon(text)),
+            recorded_at=self._at,
+        )
+        if exact(canon.digests(self._store.key, text), line.scope, self._store.stones):
+            yield _proposal(line, PutLesson(reworded), Action.CORRECT)  # the gateway refuses it
             return
         stone = Tombstone(
             id=digest_of("tombstone", line.id),
@@ -241,13 +281,6 @@ class _Folding:
             at=instant(line.at),
         )
         yield _proposal(line, Bury(stone), Action.CORRECT)
-        reworded = replace(
-            lesson,
-            text=text,
-            grounding=Grounding.PERSON,
-            hash=lesson_hash(lesson.kind, canon.canon(text)),
-            recorded_at=self._at,
-        )
         yield _proposal(line, PutLesson(reworded), Action.CORRECT)
 
     def _lesson(self, line: Line, unit_id: str) -> Lesson | None:

@@ -12,13 +12,15 @@ from typing import Any
 
 from tasks.domain import canon
 from tasks.domain.clock import instant
+from tasks.domain.ids import session_episode_id
 from tasks.domain.project import resolve_name
 from tasks.domain.scope import GLOBAL, Scope
-from tasks.domain.units import Project
+from tasks.domain.units import Lifecycle, Project, Trust
 from tasks.errors import AmbiguousName, UnknownUnit
 from tasks.settings import Places
 from tasks.store.keys import digest_key
 from tasks.store.overlay import Overlay, overlay
+from tasks.store.rows import scope_of
 from tasks.store.view import ScopeView, View, current
 
 _SHORTEST = 4
@@ -110,8 +112,11 @@ class Memory:
         return bool(mine & buried)
 
     def is_hidden(self, row: dict[str, Any]) -> bool:
-        """Tell whether a unit or passage was taken out since the view."""
-        return not self.overlay.hidden.isdisjoint((row["id"], *row.get("units", ())))
+        """Tell whether a unit or passage, or the session a passage is of, was taken out since."""
+        ids = [row["id"], *row.get("units", ())]
+        if row["unit"] == "passage":
+            ids.append(session_episode_id(row["agent"], row["session"]))
+        return not self.overlay.hidden.isdisjoint(ids)
 
     def find(self, prefix: str, owner: Scope) -> Found:
         """Return the unit, of any of the owner's projects, whose id begins with `prefix`.
@@ -143,3 +148,18 @@ class Memory:
                     break
                 if row["id"].startswith(prefix) and not self.is_hidden(row):
                     yield Found(row, entry.scope)
+        for row in self._awaited():
+            if row["id"].startswith(prefix) and row["owner_id"] == owner.owner_id:
+                yield Found(row, scope_of(row))
+
+    def _awaited(self) -> Iterator[dict[str, Any]]:
+        """Yield what waits for the person to decide: recall passes over it, an id finds it."""
+        if self.view is None:
+            return
+        for row in self.view.listed("asked"):
+            if row["id"] not in self.overlay.hidden:
+                yield row
+        for row in self.view.listed("lessons"):
+            disputed = row["trust"] == Trust.DISPUTED and row["lifecycle"] == Lifecycle.LIVE
+            if disputed and row["lesson_id"] not in self.overlay.hidden:
+                yield {**row, "id": row["lesson_id"], "unit": "lesson"}

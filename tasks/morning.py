@@ -53,6 +53,7 @@ from tasks.render.telling import problems_of
 from tasks.sleep.run import Slept
 from tasks.store import reads
 from tasks.store.reads import AllVersions, Ids, Query, Subject
+from tasks.store.shelves import asked_of
 
 MEASURED_DAYS: Final = 14
 _MOST_PROBLEMS: Final = 10
@@ -237,7 +238,15 @@ class _Gathered:
                 yield Retired(unit, lesson.text, self._project(lesson), why)
 
     def asked(self) -> Iterator[Question]:
-        """Yield a question for each lesson in dispute: only a person can settle it."""
+        """Yield a question for each unit that is withheld: only a person can settle it."""
+        for scope in self._scopes:
+            for episode in asked_of(self._run.store, scope):
+                unit = shown(episode.id)
+                yield Question(
+                    episode.title,
+                    "an agent asked to take it out; it is withheld until you decide",
+                    (f"everest reject {unit} --reason '…'", f"everest forget {unit}"),
+                )
         for lesson in sorted(self._lessons.values(), key=lambda one: one.id):
             if lesson.trust is Trust.DISPUTED and lesson.lifecycle is Lifecycle.LIVE:
                 yield Question(

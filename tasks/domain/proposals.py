@@ -153,6 +153,14 @@ class Bury:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """Record that one who may not decide asked for it: the unit is withheld until a person does."""
+
+    verb: str
+    unit_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Expose:
     """Record one decision point: which lessons were shown in a channel and which were held out."""
 
@@ -174,6 +182,7 @@ Change = (
     | SetStrength
     | Archive
     | Bury
+    | Ask
     | Expose
 )
 

@@ -16,6 +16,8 @@ from tasks.domain.units import Grounding, Outcome, Trust
 
 ENOUGH_SESSIONS: Final = 2
 ENOUGH_OBJECTIONS: Final = 2
+STARTS: Final = (Trust.CANDIDATE, Trust.CORROBORATED)
+"""The trusts that a new lesson may have; the others are earned or decided."""
 
 _DOUBT: Final = frozenset({Actor.PERSON, Actor.TRANSCRIPT, Actor.SLEEP, Actor.AGENT})
 """Who may dispute: an agent's edit lowers a lesson, never raises it; a transcript holds the

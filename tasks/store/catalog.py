@@ -18,6 +18,7 @@ from tasks.store import reads
 from tasks.store.handle import Store
 from tasks.store.reads import Query, Subject
 from tasks.store.rows import scope_columns
+from tasks.store.shelves import asked_of
 from tasks.store.view import View
 
 _LISTS = {
@@ -36,6 +37,7 @@ def write(store: Store, view: Path, number: int, before: View | None) -> str:
     """Write the lists under a new name if one of them changed; return the folder's name."""
     lists = {name: _lines(store, subject) for name, subject in _LISTS.items()}
     lists["files"] = _files(store)
+    lists["asked"] = _asked(store)
     stamp = hashlib.sha256(b"\0".join(lists.values())).hexdigest()[:16]
     name = f"catalog-{number}-{stamp}"
     if before is not None and before.manifest.catalog.endswith(stamp):
@@ -53,6 +55,16 @@ def _files(store: Store) -> bytes:
         orjson.dumps({"path": path, **orjson.loads(state)["counts"]}) + b"\n"
         for path, state in rows
     )
+
+
+def _asked(store: Store) -> bytes:
+    """Return the episodes that wait for the person's word, as a decision about them needs them."""
+    rows = (
+        {"id": one.id, "unit": "episode", "text": one.words, "sources": [], **scope_columns(scope)}
+        for scope in reads.scopes(store.database)
+        for one in asked_of(store, scope)
+    )
+    return b"".join(orjson.dumps(row) + b"\n" for row in rows)
 
 
 def _lines(store: Store, subject: Subject) -> bytes:

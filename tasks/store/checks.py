@@ -13,6 +13,7 @@ from typing import assert_never
 from tasks.domain import canon, tombstones
 from tasks.domain.proposals import (
     Archive,
+    Ask,
     Bury,
     Change,
     Expose,
@@ -29,7 +30,7 @@ from tasks.domain.proposals import (
 from tasks.domain.redaction import redact
 from tasks.domain.scope import Scope
 from tasks.domain.tombstones import EXACT
-from tasks.domain.trust import may_move
+from tasks.domain.trust import STARTS, may_move
 from tasks.domain.units import (
     Episode,
     EpisodeKind,
@@ -46,7 +47,12 @@ Check = Callable[[Proposal, Standing], Refusal | None]
 
 def scope_agrees(proposal: Proposal, _: Standing) -> Refusal | None:
     """Refuse a unit whose own scope is not the one it is written to."""
-    if any(scope != proposal.scope for scope in _scopes(proposal.change)):
+    match proposal.change:
+        case PutProject(project):
+            agrees = project.project_id == proposal.scope.project_id
+        case change:
+            agrees = all(scope == proposal.scope for scope in _scopes(change))
+    if not agrees:
         return Refusal("scope: the unit belongs to another project than it is written to")
     return None
 
@@ -69,6 +75,8 @@ def trust_allowed(proposal: Proposal, standing: Standing) -> Refusal | None:
     """Refuse a move of trust that this actor may not make."""
     for lesson in _lessons(proposal.change):
         before = standing.lessons.get(lesson.id)
+        if before is None and lesson.trust not in STARTS:
+            return Refusal(f"trust: a lesson does not start as {lesson.trust}")
         if before and not may_move(before.trust, lesson.trust, proposal.actor):
             return Refusal(f"trust: {proposal.actor} may not move {before.trust} to {lesson.trust}")
     return None
@@ -169,7 +177,7 @@ def _scopes(change: Change) -> list[Scope]:  # noqa: PLR0911  one arm a kind of 
             return [session.scope]
         case Bury(tombstone):
             return [tombstone.scope]
-        case PutProject() | SetStrength() | Archive() | Expose():
+        case PutProject() | SetStrength() | Archive() | Ask() | Expose():
             return []
         case _:
             assert_never(change)

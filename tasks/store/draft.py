@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from tasks.domain.clock import iso
 from tasks.domain.ids import digest_of
 from tasks.domain.proposals import (
     Archive,
+    Ask,
     Bury,
     Decision,
     Expose,
@@ -28,6 +29,7 @@ from tasks.domain.proposals import (
 from tasks.domain.scope import Scope
 from tasks.domain.units import (
     Episode,
+    EpisodeKind,
     Lesson,
     Lifecycle,
     Outcome,
@@ -53,7 +55,9 @@ from tasks.store.rows import (
 )
 from tasks.store.standing import Standing
 
-_UNCHANGED = NoOp("unchanged")
+ASKED: Final = "asked"
+"""The outcome of a decision that still waits for a person."""
+_UNCHANGED: Final = NoOp("unchanged")
 
 
 @dataclass(slots=True)
@@ -87,6 +91,8 @@ class Draft:
                 return self._archive(proposal, proposal.change)
             case Bury(tombstone):
                 return self._bury(proposal, tombstone)
+            case Ask():
+                return self._ask(proposal, proposal.change)
             case Expose():
                 rows = exposure_rows(proposal.change, proposal.scope)
                 self.ops.extend({"op": "exposure", **row} for row in rows)
@@ -150,7 +156,8 @@ class Draft:
 
     def _episode(self, proposal: Proposal, episode: Episode) -> Decision:
         before = self.standing.episodes.get(episode.id)
-        if before is not None:
+        said_anew = episode.kind is EpisodeKind.NOTE and before and before.archived_at is not None
+        if before is not None and not said_anew:
             episode = replace(
                 episode,
                 recorded_at=before.recorded_at,
@@ -275,13 +282,20 @@ class Draft:
         if any(known.id == stone.id for known in self.standing.stones):
             return _UNCHANGED
         self._put("tombstone", tombstone_row(stone))
-        self._put("decision", _decision_row(proposal, stone))
+        self._put("decision", _decision_row(proposal, stone.id, stone.unit_id, "stored", stone.at))
         self.standing.stones.append(stone)
         self._log(proposal, stone.unit, stone.unit_id, None, None)
         if stone.kind is TombstoneKind.FORGOTTEN:
             self._erase(proposal, stone)
         else:
             self._withdraw(proposal, stone)
+        return Stored(proposal.action)
+
+    def _ask(self, proposal: Proposal, change: Ask) -> Decision:
+        asked = digest_of("ask", change.verb, change.unit_id)
+        row = _decision_row(proposal, asked, change.unit_id, ASKED, self.at)
+        self._put("decision", {**row, "verb": change.verb})
+        self._log(proposal, "decision", asked, None, None)
         return Stored(proposal.action)
 
     def _withdraw(self, proposal: Proposal, stone: Tombstone) -> None:
@@ -332,15 +346,17 @@ def _strength_op(
     }
 
 
-def _decision_row(proposal: Proposal, stone: Tombstone) -> Row:
+def _decision_row(
+    proposal: Proposal, decision_id: str, unit_id: str, outcome: str, at: datetime
+) -> Row:
     return {
-        "id": stone.id,
+        "id": decision_id,
         **scope_columns(proposal.scope),
-        "at": iso(stone.at),
+        "at": iso(at),
         "actor": proposal.actor.value,
         "verb": proposal.action.value,
-        "unit_id": stone.unit_id,
-        "outcome": "stored",
+        "unit_id": unit_id,
+        "outcome": outcome,
     }
 
 
@@ -354,6 +370,8 @@ def _unit_id(proposal: Proposal) -> str:  # noqa: PLR0911  one arm a kind of cha
             return prediction.id
         case SetStrength() | Archive():
             return proposal.change.unit_id
+        case Ask(_, unit_id):
+            return unit_id
         case Bury(tombstone):
             return tombstone.unit_id
         case PutSession(session):

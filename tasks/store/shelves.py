@@ -9,21 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.domain.clock import iso
-from tasks.domain.ids import episode_id, lesson_vector_id
+from tasks.domain.ids import episode_id, lesson_vector_id, session_episode_id
 from tasks.domain.proposals import SessionFacts
 from tasks.domain.scope import Scope
 from tasks.domain.session import AgentTurn, PersonTurn, Turn
-from tasks.domain.units import RECALLABLE, Episode, EpisodeKind, Lesson, Lifecycle, TombstoneKind
+from tasks.domain.units import (
+    RECALLABLE,
+    Episode,
+    EpisodeKind,
+    Lesson,
+    Lifecycle,
+    Tombstone,
+    TombstoneKind,
+)
 from tasks.evidence.words import evidence_path, load_evidence
 from tasks.store import reads
+from tasks.store.draft import ASKED
 from tasks.store.handle import Store
-from tasks.store.reads import Unarchived
+from tasks.store.reads import Ids, Query, Subject, Unarchived
 
 _PASSAGE: Final = 1_200
 _BESIDE: Final = 300
@@ -65,23 +74,28 @@ class Spoken:
 
 
 def talk_of(store: Store, scope: Scope) -> list[Spoken]:
-    """Return every turn of the scope's sessions, oldest first, without what was forgotten."""
-    gone = _forgotten(store)
-    spoken = []
+    """Return every turn of the scope's sessions, oldest first, without what is withheld."""
+    gone = withheld(store, scope)
+    spoken: list[Spoken] = []
     for session in reads.sessions(store.database, scope):
+        if session_episode_id(session.agent, session.id) in gone:
+            continue
         path = evidence_path(store.places.evidence, session.agent, session.id)
         turns = load_evidence(path, session.evidence_bytes)
-        spoken += [one for one in _spoken(session, turns) if not gone & set(one.units)]
+        left = [turn for turn in turns if gone.isdisjoint(_anchored(session.agent, turn))]
+        spoken += _spoken(session, left)
     return sorted(spoken, key=lambda one: (one.turn.at, one.turn.uuid))
 
 
 def units_of(store: Store, scope: Scope, space: str, talk: Sequence[Spoken]) -> list[Unit]:
     """Return the scope's unarchived episodes and recallable lessons, by (at, id)."""
     vectors = _vectors(store, scope, space)
+    gone = withheld(store, scope)
     around = {unit: one for one in talk for unit in one.units}
     units = [
         _episode_unit(episode, vectors, around.get(episode.id))
         for episode in reads.episodes(store.database, scope, Unarchived())
+        if episode.id not in gone
     ]
     units += [
         _lesson_unit(lesson, vectors)
@@ -96,6 +110,17 @@ def passages_of(talk: Sequence[Spoken]) -> list[Passage]:
     return [_passage(one) for one in talk if one.turn.text.strip()]
 
 
+def asked_of(store: Store, scope: Scope) -> list[Episode]:
+    """Return the episodes that are withheld until the person decides, by (at, id)."""
+    decided = {stone.unit_id for stone in store.stones}
+    waiting = {
+        row["unit_id"]
+        for row in reads.rows(store.database, Query(Subject.DECISIONS, scope))
+        if row["outcome"] == ASKED
+    }
+    return reads.episodes(store.database, scope, Ids(tuple(sorted(waiting - decided))))
+
+
 def tombstone_digests(store: Store, scope: Scope) -> list[str]:
     """Return the keyed digests of every value that a tombstone keeps out of the scope, sorted."""
     return sorted(
@@ -108,13 +133,25 @@ def tombstone_digests(store: Store, scope: Scope) -> list[str]:
     )
 
 
-def _forgotten(store: Store) -> frozenset[str]:
-    return frozenset(
-        unit
-        for stone in store.stones
-        if stone.kind is TombstoneKind.FORGOTTEN
-        for unit in (stone.unit_id, *stone.sources)
+def withheld(store: Store, scope: Scope) -> frozenset[str]:
+    """Return the ids that no reader gets: rejected, forgotten, or waiting for the person's word."""
+    asked = reads.rows(store.database, Query(Subject.DECISIONS, scope))
+    return frozenset(row["unit_id"] for row in asked if row["outcome"] == ASKED) | frozenset(
+        unit for stone in store.stones for unit in _kept_out(stone)
     )
+
+
+def _kept_out(stone: Tombstone) -> tuple[str, ...]:
+    """A rejection takes its unit out, and leaves standing as evidence what that rested on."""
+    match stone.kind:
+        case TombstoneKind.FORGOTTEN:
+            return stone.unit_id, *stone.sources
+        case TombstoneKind.REJECTED | TombstoneKind.VETO:
+            return (stone.unit_id,)
+        case TombstoneKind.SUPERSEDED:
+            return ()
+        case _:
+            assert_never(stone.kind)
 
 
 def _spoken(session: SessionFacts, turns: Sequence[Turn]) -> Iterator[Spoken]:

@@ -7,6 +7,8 @@ scope. Reading needs numpy and a JSON parser, nothing of the store.
 from __future__ import annotations
 
 import functools
+import mmap
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,10 +86,13 @@ class Manifest:
 
 
 class Table:
-    """Rows of JSON lines with an index of where each begins: one row costs one read."""
+    """Rows of JSON lines with an index of where each begins: one row costs one read.
+
+    The file stays open, so that later publications, which delete old folders, take nothing away.
+    """
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._path = folder / f"{name}.jsonl"
+        self._lines = _mapped(folder / f"{name}.jsonl")
         self._starts: NDArray[np.int64] = np.load(folder / f"{name}-starts.npy", mmap_mode="r")
 
     def __len__(self) -> int:
@@ -98,9 +103,7 @@ class Table:
 
     def __getitem__(self, row: int) -> dict[str, Any]:
         start, end = int(self._starts[row]), int(self._starts[row + 1])
-        with self._path.open("rb") as file:
-            file.seek(start)
-            found: dict[str, Any] = orjson.loads(file.read(end - start))
+        found: dict[str, Any] = orjson.loads(self._lines[start:end])
         return found
 
 
@@ -137,9 +140,13 @@ class ScopeView:
 
     def strengths(self, now: float) -> NDArray[np.float64]:
         """Return each row's strength at `now`, halved every 45 whole days; a passage has none."""
-        days = np.maximum(np.floor((now - self._array("as-of")) / 86_400), 0)
-        found: NDArray[np.float64] = self._array("strength") * np.exp2(-days / 45)
-        return found
+        value, as_of = self._strength
+        days = np.maximum(np.floor((now - as_of) / 86_400), 0)
+        return value * np.exp2(-days / 45)
+
+    @functools.cached_property
+    def _strength(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self._array("strength"), self._array("as-of")
 
     @functools.cached_property
     def buried(self) -> frozenset[str]:
@@ -157,12 +164,14 @@ class View:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._folder = folder
         self.manifest = manifest
+        self._opened: dict[Scope, ScopeView] = {}
 
     def scope(self, scope: Scope) -> ScopeView | None:
         """Return a scope's folder, or None when nothing was ever published in it."""
         for entry in self.manifest.scopes:
             if entry.scope == scope:
-                return ScopeView(self._folder / "scopes" / entry.folder, scope)
+                view = ScopeView(self._folder / "scopes" / entry.folder, scope)
+                return self._opened.setdefault(scope, view)
         return None
 
     def listed(self, name: str) -> list[dict[str, Any]]:
@@ -173,8 +182,25 @@ class View:
 
 def current(folder: Path) -> View | None:
     """Return the current view, or None before the first publication."""
+    name = _named(folder)
+    while name:
+        try:
+            return View(folder, Manifest.parse((folder / name).read_bytes()))
+        except FileNotFoundError:  # two publications went by since its name was read
+            before, name = name, _named(folder)
+            if name == before:
+                raise
+    return None
+
+
+def _named(folder: Path) -> str:
     try:
-        name = (folder / "current").read_text("ascii").strip()
-        return View(folder, Manifest.parse((folder / name).read_bytes()))
+        return (folder / "current").read_text("ascii").strip()
     except FileNotFoundError:
-        return None
+        return ""
+
+
+def _mapped(path: Path) -> mmap.mmap | bytes:
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
