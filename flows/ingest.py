@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasks.compose import opened, setting
+from tasks.compose import setting
 from tasks.ingest import Ingested
-from tasks.night import Run
+from tasks.night import Run, opened
 from tasks.orchestration import flow, task_steps
 from tasks.steps import Steps
 

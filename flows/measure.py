@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tasks.compose import opened, setting
+from tasks.compose import setting
 from tasks.domain.report import Measures
-from tasks.night import Run
+from tasks.night import Run, opened
 from tasks.orchestration import flow, task_steps
 from tasks.steps import Steps
 

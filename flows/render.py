@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tasks.compose import opened, setting
-from tasks.night import Run
+from tasks.compose import setting
+from tasks.night import Run, opened
 from tasks.orchestration import flow, task_steps
 from tasks.reconcile import Reconciled
 from tasks.render.plan import Rendered

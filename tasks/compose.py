@@ -1,18 +1,13 @@
-"""The composition root of every run: reads settings and the clock once, and passes them down."""
+"""The composition root of every process: reads the settings once and passes them down."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
-from tasks.domain.clock import utc_now
 from tasks.embedding.choose import Chosen, choose
 from tasks.evidence.roots import claude_roots
-from tasks.night import Progress, Run, opened_run
 from tasks.settings import Places, Settings
 
 
@@ -50,24 +45,3 @@ def setting(transcripts: Path | None = None) -> Setting:
         return Setting(settings, places, (transcripts.expanduser().absolute(),), None)
     roots = tuple(claude_roots(os.environ, Path.home()))
     return Setting(settings, places, roots, roots[0] if roots else None)
-
-
-@contextmanager
-def opened(
-    where: Setting, *, at: datetime | None = None, progress: Progress | None = None
-) -> Iterator[Run]:
-    """Hold the store for one run of a flow; it reads the clock once.
-
-    Raises:
-        StoreError: when the store cannot be opened.
-    """
-    with opened_run(
-        where.places,
-        where.settings,
-        where.space(),
-        at=at or utc_now(),
-        roots=where.roots,
-        host_root=where.host_root,
-        progress=progress,
-    ) as run:
-        yield run

@@ -5,17 +5,18 @@ Each does its part and says in plain data what that came to. Nothing here knows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from tasks import fold as folding
 from tasks import ingest as reading
 from tasks import measure as measuring
-from tasks.domain.clock import iso
+from tasks.compose import Setting
+from tasks.domain.clock import iso, utc_now
 from tasks.domain.ids import digest_of
 from tasks.domain.proposals import Action, Actor, Expose, Proposal
 from tasks.domain.report import Measures
@@ -25,9 +26,10 @@ from tasks.embedding.choose import Chosen
 from tasks.evidence.folders import probe
 from tasks.fold import Folded
 from tasks.ingest import Ingested
+from tasks.progress import Progress, Quiet
 from tasks.render.plan import HostLines, Rendered, RenderPlan
 from tasks.render.render import render as render_files
-from tasks.settings import Places, Settings
+from tasks.settings import Settings
 from tasks.sleep import run as sleeping
 from tasks.sleep.run import Slept
 from tasks.store import gateway, publish, reads
@@ -37,35 +39,6 @@ from tasks.store.reads import Query, Subject
 
 FILES: Final = "file"
 """The channel of lines rendered into a host's `MEMORY.md`."""
-
-
-class Progress(Protocol):
-    """Shows a person how far a long run is; told numbers and names, never memory text."""
-
-    def begin(self, stage: str) -> None:
-        """Show that a stage begins."""
-        ...
-
-    def advance(self, done: int, total: int) -> None:
-        """Show how far the stage is."""
-        ...
-
-    def waiting(self, holder: str) -> None:
-        """Show who holds the store."""
-        ...
-
-
-class Quiet:
-    """Progress for runs that nobody watches."""
-
-    def begin(self, stage: str) -> None:
-        """Show nothing."""
-
-    def advance(self, done: int, total: int) -> None:
-        """Show nothing."""
-
-    def waiting(self, holder: str) -> None:
-        """Show nothing."""
 
 
 @dataclass(slots=True)
@@ -91,24 +64,17 @@ class Run:
 
 
 @contextmanager
-def opened_run(  # noqa: PLR0913  the composition root passes everything that a run may not fetch
-    places: Places,
-    settings: Settings,
-    chosen: Chosen,
-    *,
-    at: datetime,
-    roots: Sequence[Path] = (),
-    host_root: Path | None = None,
-    progress: Progress | None = None,
+def opened(
+    where: Setting, *, at: datetime | None = None, progress: Progress | None = None
 ) -> Iterator[Run]:
-    """Hold the store for one run.
+    """Hold the store for one run of a flow; the clock is read once.
 
     Raises:
         StoreError: when the store cannot be opened; nothing is changed.
     """
-    shown = progress or Quiet()
-    with open_store(places, settings, at=at, waiting=shown.waiting) as store:
-        yield Run(store, settings, chosen, tuple(roots), host_root, at, shown)
+    shown, now, chosen = progress or Quiet(), at or utc_now(), where.space()
+    with open_store(where.places, where.settings, at=now, waiting=shown.waiting) as store:
+        yield Run(store, where.settings, chosen, where.roots, where.host_root, now, shown)
 
 
 def fold(run: Run) -> Folded:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tasks.compose import Setting, opened
+from tasks.compose import Setting
 from tasks.domain.clock import iso, utc_now
 from tasks.domain.ids import shown
-from tasks.night import Progress, Run
+from tasks.night import Run, opened
+from tasks.progress import Progress
 from tasks.settings import Places
 from tasks.steps import Steps
 from tasks.store import reads

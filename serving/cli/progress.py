@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-from tasks.night import Progress as Shown
-from tasks.night import Quiet
+from tasks.progress import Progress as Shown
+from tasks.progress import Quiet
 
 _SAID = {
     "fold": "taking in what was said",

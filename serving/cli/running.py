@@ -11,7 +11,7 @@ import typer
 
 from serving.cli.output import AsJson, put, say
 from serving.cli.progress import shown
-from tasks.compose import Setting, opened, setting
+from tasks.compose import Setting, setting
 from tasks.domain.clock import utc_now
 from tasks.domain.report import NightReport
 from tasks.render.phrases import count
@@ -97,6 +97,7 @@ def ingest(
     Example: everest ingest --quiet
     """
     from flows.ingest import read_and_publish  # noqa: PLC0415
+    from tasks.night import opened  # noqa: PLC0415
     from tasks.steps import plain_steps  # noqa: PLC0415
 
     where = setting(transcripts)
@@ -134,6 +135,7 @@ def sleep(
     Example: everest sleep --dry-run
     """
     from flows.sleep import six_passes  # noqa: PLC0415
+    from tasks.night import opened  # noqa: PLC0415
     from tasks.rehearse import rehearse  # noqa: PLC0415
     from tasks.steps import plain_steps  # noqa: PLC0415
 
@@ -161,6 +163,7 @@ def render(as_json: AsJson = False) -> None:
     Example: everest render
     """
     from flows.render import read_back_and_render  # noqa: PLC0415
+    from tasks.night import opened  # noqa: PLC0415
     from tasks.steps import plain_steps  # noqa: PLC0415
 
     where = setting()
@@ -195,6 +198,7 @@ def measure(as_json: AsJson = False) -> None:
     Example: everest measure --json
     """
     from flows.measure import rates  # noqa: PLC0415
+    from tasks.night import opened  # noqa: PLC0415
     from tasks.render.rates import measures_section  # noqa: PLC0415
     from tasks.steps import plain_steps  # noqa: PLC0415
 
@@ -244,6 +248,7 @@ def rebuild(as_json: AsJson = False) -> None:
     Example: everest rebuild
     """
     from flows.rebuild import replay_and_publish  # noqa: PLC0415
+    from tasks.night import opened  # noqa: PLC0415
     from tasks.rebuild import discard_store  # noqa: PLC0415
     from tasks.steps import plain_steps  # noqa: PLC0415
 
@@ -293,6 +298,7 @@ def _after(where: Setting) -> list[str]:
 
 def _night(where: Setting) -> NightReport:
     from flows.nightly import night as body  # noqa: PLC0415
+    from tasks.night import opened  # noqa: PLC0415
     from tasks.steps import plain_steps  # noqa: PLC0415
 
     with shown() as progress, opened(where, progress=progress) as run:

@@ -11,11 +11,12 @@ from datetime import datetime
 
 import polars as pl
 
+from tasks.domain.frames import INSTANT
 from tasks.domain.proposals import Action, Actor, Archive, Proposal, UnitName
 from tasks.domain.scope import Scope
 from tasks.domain.strength import FADED_BELOW, HALF_LIFE_DAYS
 from tasks.domain.units import Lesson, Lifecycle, Trust
-from tasks.sleep.material import INSTANT, Cuts, Material, PassReport, PassResult
+from tasks.sleep.material import Cuts, Material, PassReport, PassResult
 
 
 def decay(material: Material, *, at: datetime, cuts: Cuts) -> PassResult:  # noqa: ARG001  every pass is called alike

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
 
 import numpy as np
 import polars as pl
@@ -17,35 +16,6 @@ from numpy.typing import NDArray
 from tasks.domain.proposals import Proposal, SessionFacts
 from tasks.domain.scope import Scope
 from tasks.domain.units import Episode, EpisodeKind, Grounding, Lesson, Prediction, Strength
-
-INSTANT: Final = pl.Datetime("us", "UTC")
-EPISODES: Final = pl.Schema(
-    {
-        "id": pl.String(),
-        "agent": pl.String(),
-        "session_id": pl.String(),
-        "kind": pl.String(),
-        "anchor": pl.String(),
-        "title": pl.String(),
-        "gist": pl.String(),
-        "words": pl.String(),
-        "rule": pl.String(),
-        "at": INSTANT,
-        "recorded_at": INSTANT,
-        "grounding": pl.String(),
-        "lasting": pl.Boolean(),
-        "standing": pl.Boolean(),
-        "tool": pl.String(),
-        "error_class": pl.String(),
-        "command": pl.String(),
-        "topic": pl.List(pl.String()),
-        "strength": pl.Float64(),
-        "as_of": INSTANT,
-        "recalls": pl.Int64(),
-        "archived_at": INSTANT,
-    }
-)
-"""One row an episode of the scope, archived ones too (`archived_at` not null)."""
 
 
 @dataclass(frozen=True, slots=True)

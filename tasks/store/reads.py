@@ -14,10 +14,10 @@ from typing import Any, assert_never
 
 import polars as pl
 
+from tasks.domain.frames import EPISODES as EPISODE_FRAME
 from tasks.domain.proposals import SessionFacts
 from tasks.domain.scope import Scope
 from tasks.domain.units import Episode, Lesson, Prediction, Tombstone
-from tasks.sleep.material import EPISODES as EPISODE_FRAME
 from tasks.store.database import Database
 from tasks.store.rows import (
     episode_from,

@@ -25,11 +25,12 @@ import polars as pl
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tasks.domain.frames import EPISODES  # noqa: E402
 from tasks.domain.ids import digest_of  # noqa: E402  the root is put on the path first
 from tasks.domain.scope import Scope  # noqa: E402
 from tasks.sleep.decay import decay  # noqa: E402
 from tasks.sleep.lessons import lessons  # noqa: E402
-from tasks.sleep.material import EPISODES, Cuts, Material, PassResult, Vectors  # noqa: E402
+from tasks.sleep.material import Cuts, Material, PassResult, Vectors  # noqa: E402
 from tasks.sleep.merge import merge  # noqa: E402
 from tasks.sleep.predict import predict  # noqa: E402
 from tasks.sleep.verify import verify  # noqa: E402

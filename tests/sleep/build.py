@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from tasks.domain.canon import canon
+from tasks.domain.frames import EPISODES
 from tasks.domain.ids import digest_of, lesson_hash, lesson_id
 from tasks.domain.proposals import (
     Archive,
@@ -34,7 +35,7 @@ from tasks.domain.units import (
     Strength,
     Trust,
 )
-from tasks.sleep.material import EPISODES, Cuts, Material, Vectors
+from tasks.sleep.material import Cuts, Material, Vectors
 
 DIM = 64
 CUTS = Cuts(join=0.62, verify=0.62)

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.domain.frames import INSTANT
 from tasks.domain.proposals import Action, Archive
 from tasks.domain.strength import faded
 from tasks.domain.units import EpisodeKind, Lifecycle, Strength, Trust
 from tasks.sleep.decay import decay
 from tasks.sleep.decay import faded as faded_expr
-from tasks.sleep.material import INSTANT, Material
+from tasks.sleep.material import Material
 from tests.sleep.build import CUTS, DAY, NOW, World, applied, shuffled
 
 FADED = NOW - 124 * DAY
