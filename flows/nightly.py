@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from flows.sleep import six_passes
 from tasks.compose import setting
 from tasks.domain.report import NightReport
 from tasks.morning import Parts
@@ -17,14 +18,7 @@ def night(steps: Steps, run: Run) -> NightReport:
     folded = steps.fold(run)
     reconciled = steps.reconcile(run)
     ingested = steps.ingest(run)
-    slept = (
-        steps.embed(run),
-        steps.decay(run),
-        steps.lessons(run),
-        steps.merge(run),
-        steps.verify(run),
-        steps.predict(run),
-    )
+    slept = six_passes(steps, run)
     measures = steps.measure(run)
     steps.publish(run)
     rendered = steps.render(run)

@@ -10,9 +10,8 @@ from tasks.steps import Steps
 
 
 def six_passes(steps: Steps, run: Run) -> tuple[Slept, ...]:
-    """Fold, run the passes in order and publish what they came to."""
-    steps.fold(run)
-    slept = (
+    """Run the passes in order."""
+    return (
         steps.embed(run),
         steps.decay(run),
         steps.lessons(run),
@@ -20,6 +19,12 @@ def six_passes(steps: Steps, run: Run) -> tuple[Slept, ...]:
         steps.verify(run),
         steps.predict(run),
     )
+
+
+def fold_and_sleep(steps: Steps, run: Run) -> tuple[Slept, ...]:
+    """Fold, sleep, and publish what that came to."""
+    steps.fold(run)
+    slept = six_passes(steps, run)
     steps.publish(run)
     return slept
 
@@ -28,7 +33,7 @@ def six_passes(steps: Steps, run: Run) -> tuple[Slept, ...]:
 def sleep() -> None:
     """Run the passes as a Prefect flow."""
     with opened(setting()) as run:
-        six_passes(task_steps(), run)
+        fold_and_sleep(task_steps(), run)
 
 
 if __name__ == "__main__":

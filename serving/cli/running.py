@@ -134,7 +134,7 @@ def sleep(
 
     Example: everest sleep --dry-run
     """
-    from flows.sleep import six_passes  # noqa: PLC0415
+    from flows.sleep import fold_and_sleep  # noqa: PLC0415
     from tasks.night import opened  # noqa: PLC0415
     from tasks.rehearse import rehearse  # noqa: PLC0415
     from tasks.steps import plain_steps  # noqa: PLC0415
@@ -150,7 +150,7 @@ def sleep(
             say(f"{count(len(changes), 'change')}; none was made.")
         return
     with shown() as progress, opened(where, progress=progress) as run:
-        told = [(s.name, {**s.counts, **s.decided}) for s in six_passes(plain_steps(), run)]
+        told = [(s.name, {**s.counts, **s.decided}) for s in fold_and_sleep(plain_steps(), run)]
     if as_json:
         put([{"pass": name, **counts} for name, counts in told])
     else:
