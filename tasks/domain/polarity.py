@@ -6,6 +6,7 @@ kept apart cost one confirmation. English only; made for rules and corrections, 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from tasks.domain.clauses import NUMBER, Clause, among, clauses_of, content, stem, words_of
@@ -18,8 +19,7 @@ _NEAR: Final = 0.5
 
 def opposed(a: str, b: str) -> bool:
     """Tell whether two rules contradict each other, or give one thing two different values."""
-    one, two = words_of(a), words_of(b)
-    mine, theirs = clauses_of(one), clauses_of(two)
+    (one, mine), (two, theirs) = _read(a), _read(b)
     return (
         _signs_clash(mine, theirs)
         or _signs_clash(theirs, mine)
@@ -27,6 +27,13 @@ def opposed(a: str, b: str) -> bool:
         or _numbers_clash(one, two)
         or _order_clashes(one, two)
     )
+
+
+@lru_cache(maxsize=1 << 14)
+def _read(text: str) -> tuple[list[str], list[Clause]]:
+    """Return a rule's words and clauses; remembered, since a night compares each rule with many."""
+    words = words_of(text)
+    return words, clauses_of(words)
 
 
 def _signs_clash(mine: list[Clause], theirs: list[Clause]) -> bool:
