@@ -13,7 +13,7 @@ from typing import Any, Final, assert_never
 
 from tasks.cues import table
 from tasks.domain.units import Episode, EpisodeKind
-from tasks.wording.spans import content_words, rule_of, trimmed
+from tasks.wording.spans import Rule, content_words, rule_of, stopped_first, trimmed
 from tasks.wording.unsafe import neutralised, unsafe
 
 TEXT_ROOM: Final = 300
@@ -69,14 +69,23 @@ def word(kind: EpisodeKind, episodes: Sequence[Episode]) -> Wording:
 
 
 def _corrected(episodes: Sequence[Episode]) -> Wording:
-    """Word the first episode that gives a rule: stated rules first, then the latest words."""
-    order = sorted(episodes, key=lambda one: (one.rule == "", -one.at.timestamp(), one.id))
-    for episode in order:
-        span = neutralised(episode.rule or episode.words)
-        rule = rule_of(span, _about(episode))
-        if rule and len(rule) <= TEXT_ROOM:
-            return _checked(rule, neutralised(episode.words), span)
-    return Unworded("the person's words do not stand by themselves")
+    """Word the episodes' clearest rule: stated rules first, then orders, then the latest words."""
+    put = [(episode, rule) for episode in episodes if (rule := _rule(episode)) is not None]
+    if not put:
+        return Unworded("the person's words do not stand by themselves")
+    episode, rule = min(
+        put, key=lambda one: (one[0].rule == "", one[1].form, -one[0].at.timestamp(), one[0].id)
+    )
+    return _checked(rule.text, neutralised(episode.words), neutralised(episode.rule))
+
+
+def _rule(episode: Episode) -> Rule | None:
+    command = _about(episode)
+    rule = rule_of(neutralised(episode.rule or episode.words), command)
+    if rule is None:
+        return None
+    rule = stopped_first(rule, episode.tool, command)
+    return rule if len(rule.text) <= TEXT_ROOM else None
 
 
 def _failed(episodes: Sequence[Episode]) -> Wording:

@@ -1,13 +1,16 @@
 """From a span that the person typed to a rule: framed, never rephrased.
 
-Invariant: every content word of a rule stands in the span. Only courtesies at its ends are taken
-off, and an opening that is sure to leave a bare verb becomes an imperative; whatever is not sure is
-quoted. A span whose meaning lies outside it makes no rule.
+Invariant: every content word of a rule stands in the span. Only courtesies and preambles at its
+ends are taken off, marks are set between an order and its reason, and an opening that is sure to
+leave a bare verb becomes an imperative; a plain statement stands as it is, and whatever is not sure
+is quoted. A span whose meaning lies outside it makes no rule.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from enum import IntEnum
 from functools import cache
 from typing import Final
 
@@ -15,12 +18,28 @@ from tasks.cues import table
 
 _ROOM: Final = 160
 _CONTENT_WORDS: Final = 2
-_DONT: Final = re.compile(r"^Dont\b")
+_DONT: Final = re.compile(r"\b([Dd])ont\b")
 _WORD: Final = re.compile(r"[\w'’./`-]+")
 
 
-def rule_of(span: str, about: str = "") -> str:
-    """Return a rule from a span of the person's words, "" when it would not stand by itself.
+class Form(IntEnum):
+    """How a rule is put, the clearest first."""
+
+    ORDER = 0
+    STATEMENT = 1
+    QUOTED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule made of a span, and how it is put."""
+
+    text: str
+    form: Form
+
+
+def rule_of(span: str, about: str = "") -> Rule | None:
+    """Return a rule from a span of the person's words, None when it would not stand by itself.
 
     Args:
         span: words as typed, one line.
@@ -30,20 +49,30 @@ def rule_of(span: str, about: str = "") -> str:
     if _matches("hanging", bare):
         bare = trimmed(_pattern("aside").sub("", bare))
     if not _has_content(bare) or len(bare) > _ROOM:
-        return ""
+        return None
     if _matches("tied", bare) or _matches("vague", bare):
-        return ""
-    rule = _imperative(bare) or _quoted(bare, span)
-    if not rule:
-        return ""
-    if not _matches("hanging", bare):
+        return None
+    rule = _put(bare, span)
+    if rule is None or not _matches("hanging", bare):
         return rule
-    return f"About `{about}`: {rule}" if about else ""
+    return Rule(f"About `{about}`: {rule.text}", rule.form) if about else None
+
+
+def stopped_first(rule: Rule, tool: str, command: str) -> Rule:
+    """Return a rule that says "first" with what it comes before: the call that was stopped."""
+    before = table(__package__, "frames")["first"]["tools"].get(tool, "")
+    if not before or ("{command}" in before and not command) or not _matches("first", rule.text):
+        return rule
+    order = rule.text[:1].lower() + rule.text[1:]
+    return Rule(f"{before.format(command=command)}: {order}", rule.form)
 
 
 def trimmed(span: str) -> str:
-    """Return a span without the courtesies at its ends."""
-    front = _pattern("lead_in").sub("", span.strip(), count=1)
+    """Return a span without the courtesies and preambles at its ends."""
+    front, before = span.strip(), ""
+    while front != before:
+        before = front
+        front = _pattern("preamble").sub("", _pattern("lead_in").sub("", front, count=1), count=1)
     return _pattern("lead_out").sub("", front).strip()
 
 
@@ -54,6 +83,15 @@ def content_words(text: str) -> tuple[str, ...]:
     return tuple(word for word in words if word and word.replace("’", "'") not in empty)
 
 
+def _put(bare: str, span: str) -> Rule | None:
+    if order := _imperative(bare):
+        return Rule(order, Form.ORDER)
+    if stated := _stated(bare, span):
+        return Rule(stated, Form.STATEMENT)
+    quoted = _quoted(bare, span)
+    return Rule(quoted, Form.QUOTED) if quoted else None
+
+
 def _imperative(bare: str) -> str:
     """Return the span as an order, "" when its grammar is not certain."""
     asked = bare.endswith("?")
@@ -61,15 +99,23 @@ def _imperative(bare: str) -> str:
     for opening in table(__package__, "frames")["opening"]:
         rest, found = _compiled(opening["pattern"]).subn("", plain, count=1)
         if found:
-            rest = trimmed(rest)
+            rest = _marked(trimmed(rest))
             if opening["becomes"]:
                 return f"{opening['becomes']}{rest}."
             return f"{_capital(rest)}." if _matches("imperative", rest) else ""
     order = _pattern("condition").sub("", plain, count=1)
-    if asked or not _matches("imperative", order):
+    if asked or not _matches("imperative", order) or _matches("noun_first", order):
         return ""
     condition = plain.removesuffix(order)
-    return f"{_capital(condition)}{order}." if condition else f"{_capital(order)}."
+    marked = _marked(trimmed(order) if condition else order)
+    return f"{_capital(condition)}{_spelt(marked)}." if condition else f"{_capital(marked)}."
+
+
+def _stated(bare: str, span: str) -> str:
+    """Return the span as the plain statement that it is, "" when that is not certain."""
+    if span.rstrip().endswith("?") or _matches("first_person", bare):
+        return ""
+    return f"{_capital(bare)}." if _matches("statement", bare) else ""
 
 
 def _quoted(bare: str, span: str) -> str:
@@ -78,12 +124,24 @@ def _quoted(bare: str, span: str) -> str:
     if not _matches("rhetorical" if asked else "verb", bare):
         return ""
     verb = "asked" if asked else "said"
-    return f'The person {verb}: "{bare.replace(chr(34), chr(39))}"'
+    mark = "?" if asked else ""
+    return f'The person {verb}: "{bare.rstrip("?").replace(chr(34), chr(39))}{mark}"'
+
+
+def _marked(order: str) -> str:
+    """Return an order with a mark between it and a further order or its reason."""
+    for mark in table(__package__, "frames")["mark"]:
+        order = _compiled(mark["pattern"]).sub(mark["becomes"], order, count=1)
+    return order
 
 
 def _capital(text: str) -> str:
-    """Return a text with a capital first letter and the apostrophe that "dont" lacks."""
-    return _DONT.sub("Don't", text[:1].upper() + text[1:])
+    return _spelt(text[:1].upper() + text[1:])
+
+
+def _spelt(text: str) -> str:
+    """Return a text with the apostrophe that "dont" lacks."""
+    return _DONT.sub(r"\1on't", text)
 
 
 def _has_content(text: str) -> bool:

@@ -55,9 +55,46 @@ def worded(rule: str, **given: object) -> str:
         ("I told you to use metric units", "Use metric units."),
         ("before you commit, run the linter", "Before you commit, run the linter."),
         ("we should write the docs in British English", "Write the docs in British English."),
+        (
+            "I told you before: don't mock the clock in tests, use the fake one",
+            "Don't mock the clock in tests; use the fake one.",
+        ),
+        (
+            "From now on run the suite with nox, the system Python has no packages.",
+            "Run the suite with nox: the system Python has no packages.",
+        ),
+        ("From now on always name the unit", "Always name the unit."),
+        ("as I said yesterday, keep the changelog short", "Keep the changelog short."),
+        ("please make sure to squash the commits", "Squash the commits."),
+        ("before a release, dont forget to tag main", "Before a release, tag main."),
     ],
 )
 def test_an_order_whose_grammar_is_sure_becomes_an_imperative(rule: str, text: str) -> None:
+    assert worded(rule) == text
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (
+            "internal changes are never breaking changes",
+            "Internal changes are never breaking changes.",
+        ),
+        (
+            "folder names are lower-case here, always: order-export",
+            "Folder names are lower-case here, always: order-export.",
+        ),
+        (
+            "I said that the other day: we always use bun in this repo",
+            "We always use bun in this repo.",
+        ),
+        (
+            "for manual releases we use the signing hook",
+            "For manual releases we use the signing hook.",
+        ),
+    ],
+)
+def test_a_plain_statement_stands_without_a_frame(rule: str, text: str) -> None:
     assert worded(rule) == text
 
 
@@ -69,13 +106,34 @@ def test_an_order_whose_grammar_is_sure_becomes_an_imperative(rule: str, text: s
             'The person asked: "can\'t the tests be table driven?"',
         ),
         (
-            "internal changes are never breaking changes",
-            'The person said: "internal changes are never breaking changes"',
+            "I want the docs to live beside the code",
+            'The person said: "I want the docs to live beside the code"',
+        ),
+        (
+            "maybe names should never hold digits",
+            'The person said: "maybe names should never hold digits"',
         ),
     ],
 )
 def test_everything_else_is_quoted(rule: str, text: str) -> None:
-    assert worded(rule).replace('?"', '"') == text.replace('?"', '"')
+    assert worded(rule) == text
+
+
+def test_a_rule_that_says_first_names_what_it_comes_before() -> None:
+    rule = "let's cut a branch first"
+    assert worded(rule, tool="Edit") == "Before you change a file: cut a branch first."
+    assert worded(rule, tool="Bash", command="git") == "Before you run `git`: cut a branch first."
+    assert worded(rule, tool="ExitPlanMode") == "Cut a branch first."
+    assert worded("first cut a branch", tool="Edit") == ""
+
+
+def test_the_clearest_words_of_several_sessions_are_taken() -> None:
+    plain = "I want names to be short"
+    quoted = episode(words=plain, rule=plain, id="e2", at=NOW + timedelta(days=1))
+    order = episode(words="use short names", rule="use short names")
+    made = word(EpisodeKind.CORRECTION, [quoted, order])
+    assert isinstance(made, Worded)
+    assert (made.text, made.quote) == ("Use short names.", "use short names")
 
 
 @pytest.mark.parametrize(
@@ -115,10 +173,13 @@ def test_an_open_question_is_no_rule_and_a_rhetorical_one_is() -> None:
 
 def test_a_hanging_reason_is_cut_off_a_rule_that_stands_by_itself() -> None:
     rule = "don't forget to switch to a fresh branch because this one is merged"
-    assert worded(rule) == "Don't forget to switch to a fresh branch."
+    assert worded(rule) == "Switch to a fresh branch."
 
 
-@pytest.mark.parametrize("rule", ["use the names from PR #12", "fix the branch for ENT-104"])
+@pytest.mark.parametrize(
+    "rule",
+    ["use the names from PR #12", "fix the branch for ENT-104", "document the cache problem"],
+)
 def test_a_rule_tied_to_one_ticket_makes_no_lesson(rule: str) -> None:
     assert worded(rule) == ""
     assert worded("use the names from the glossary")

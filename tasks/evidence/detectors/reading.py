@@ -127,10 +127,13 @@ def _from_first(clause: str, bar: float) -> str:
 
 
 def _lasting(clause: str) -> float:
+    """Return how much speaks for a lasting rule, 0.0 when something forbids one."""
+    bounds = table("lasting")
     lowered = _lowered(clause)
-    if any(cue.find(lowered) for cue in cues("lasting", "veto")):
+    if len(clause) > bounds["longest"] or any(cue.find(lowered) for cue in cues("lasting", "veto")):
         return 0.0
-    return weight_of(lowered, cues("lasting", "cue"))
+    weights = [cue.weight for cue in cues("lasting", "cue") if cue.find(lowered)]
+    return sum(weights) if max(weights, default=0.0) >= bounds["strong"] else 0.0
 
 
 def _lowered(clause: str) -> str:

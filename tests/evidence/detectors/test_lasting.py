@@ -18,6 +18,10 @@ DONE = reply("Done. The export is finished and all tests pass.")
         ("why aren't you using subagents for the tests?", "subagents"),
         ("that's wrong. from now on put every change on a branch", "from now on"),
         ("no, we never use mocks in our tests", "we never use mocks"),
+        ("Don't force-push, ever. Others work on these branches.", "Don't force-push, ever"),
+        ("No, drop it. We don't keep dead code.", "We don't keep dead code"),
+        ("bun, not npm", "bun, not npm"),
+        ("why aren't we using property tests here? we always do", "we always do"),
     ],
 )
 def test_these_corrections_outlast_the_task(words: str, rule: str) -> None:
@@ -36,6 +40,14 @@ def test_these_corrections_outlast_the_task(words: str, rule: str) -> None:
         "no, rename this function to load",
         "why is the button green?",
         "no, not PR 12, the other one",
+        "no, for auto commit we only need the push hook, or?",
+        "why would you repeat that if the migration always runs?",
+        "you can always push the branch for me, not the tag",
+        "no, maybe we should never cache the tests",
+        "but make sure to note the cache problem in the docs, for the tests",
+        "no. No matching commits found on the branch",
+        "no, we don't diff it, we only read it",
+        "no, keep the message and make sure the tests are separate",
     ],
 )
 def test_a_failure_report_or_a_word_on_this_case_is_never_lasting(words: str) -> None:
@@ -83,3 +95,16 @@ def test_a_refused_call_is_found_with_and_without_its_reason() -> None:
         ("t2", "never edit generated files"),
     ]
     assert [one.rule for one in found.corrections] == ["never edit generated files"]
+
+
+def test_weak_words_alone_make_no_rule_and_a_strong_one_beside_them_does() -> None:
+    weak = "no, make sure our tests and docs are simple"
+    assert read(Exchange(said(weak), DONE)).rule == ""
+    assert read(Exchange(said(f"{weak} whenever you commit"), DONE)).rule
+
+
+def test_a_train_of_thought_is_no_rule_though_a_short_one_is() -> None:
+    rule = "no, never push to main"
+    assert read(Exchange(said(rule), DONE)).rule
+    thought = f"{rule} while the release of the spring edition is being prepared by the others " * 2
+    assert read(Exchange(said(thought), DONE)).rule == ""
