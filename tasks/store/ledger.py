@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +25,7 @@ VERSION: Final = 1
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 _CRC: Final = b',"crc":"%08x"}\n'
 _CRC_LENGTH: Final = len(_CRC % 0)
+_HEAD: Final = re.compile(rb'\{"v":(\d+),"tx":(\d+),')
 
 Op = dict[str, Any]
 
@@ -81,8 +84,9 @@ class Ledger:
         self._folder = make_folder(folder)
         self.last_tx = 0
         self.last_digest = ""
-        for kept in self.records(mend_end=True):
-            self.last_tx, self.last_digest = kept.record.tx, kept.digest
+        last = deque((line for _, line in self._lines(mend_end=True)), maxlen=1)
+        if last:
+            self.last_tx, self.last_digest = _tx_of(last[0]), digest_of_line(last[0])
 
     def append(self, record: Record) -> str:
         """Append a record durably; return the digest of its line.
@@ -103,15 +107,22 @@ class Ledger:
         self.last_tx, self.last_digest = record.tx, digest_of_line(line)
         return self.last_digest
 
-    def records(self, *, after: int = 0, mend_end: bool = False) -> Iterator[Kept]:
+    def records(self, *, after: int = 0) -> Iterator[Kept]:
         """Yield the records with a greater tx than `after`, oldest first.
 
         Raises:
-            LedgerBroken: at a damaged record; a cut last line is truncated first if `mend_end`.
+            LedgerBroken: at a damaged record.
         """
+        for _, line in self._lines():
+            if _tx_of(line) > after:
+                yield Kept(_record(line), digest_of_line(line))
+
+    def _lines(self, *, mend_end: bool = False) -> Iterator[tuple[Path, bytes]]:
+        """Yield every line, checked; a cut last one is truncated first if `mend_end`."""
         segments = sorted(self._folder.glob("*.jsonl"))
         for segment in segments:
-            yield from _read(segment, after, mend=mend_end and segment == segments[-1])
+            for line in _read(segment, mend=mend_end and segment == segments[-1]):
+                yield segment, line
 
     def _segment(self, more: int) -> Path:
         segments = sorted(self._folder.glob("*.jsonl"))
@@ -128,16 +139,15 @@ def digest_of_line(line: bytes) -> str:
     return hashlib.sha256(line).hexdigest()
 
 
-def _read(path: Path, after: int, *, mend: bool) -> Iterator[Kept]:
+def _read(path: Path, *, mend: bool) -> Iterator[bytes]:
     good = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             reason = _damage(line)
             if reason is None:
                 good += len(line)
-                record = _record(path, line)
-                if record.tx > after:
-                    yield Kept(record, digest_of_line(line))
+                _require_known(path, line)
+                yield line
             elif mend and not file.readline():
                 _truncate(path, good)
                 return
@@ -153,10 +163,20 @@ def _damage(line: bytes) -> str | None:
     return None
 
 
-def _record(path: Path, line: bytes) -> Record:
+def _require_known(path: Path, line: bytes) -> None:
+    found = _HEAD.match(line)
+    if found is None or int(found[1]) > VERSION:
+        raise StoreNewer(path, int(found[1]) if found else VERSION + 1, VERSION)
+
+
+def _tx_of(line: bytes) -> int:
+    """Return a record's number without parsing the record: it stands at the head of its line."""
+    found = _HEAD.match(line)
+    return int(found[2]) if found else 0
+
+
+def _record(line: bytes) -> Record:
     parsed = orjson.loads(line)
-    if parsed["v"] > VERSION:
-        raise StoreNewer(path, parsed["v"], VERSION)
     return Record(
         parsed["tx"],
         parsed["at"],
