@@ -16,6 +16,7 @@ EverestError
 │   ├── StoreNewer
 │   ├── LedgerBroken
 │   ├── KeyMissing
+│   ├── ViewDamaged
 │   └── UnsupportedFilesystem
 └── WriteFailed           5   the disk refused a write; what was there before is untouched
 """
@@ -157,6 +158,16 @@ class KeyMissing(StoreError):
         super().__init__(
             f"{path} is missing or damaged but the ledger was written with it; "
             "restore it from a backup"
+        )
+
+
+class ViewDamaged(StoreError):
+    """A published folder is not as it was published; the store itself is untouched."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"the published view in {path} is damaged ({why}); "
+            "run `everest rebuild` to publish it again"
         )
 
 

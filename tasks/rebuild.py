@@ -7,10 +7,13 @@ from tasks.domain.clock import iso, utc_now
 from tasks.errors import UsageError
 from tasks.store.ledger import Ledger
 from tasks.store.lock import writer_lock
+from tasks.store.publish import distrust
 
 
 def discard_store(where: Setting) -> int:
     """Remove the store's file under the writer lock; return how many records will be replayed.
+
+    Readers keep the published view until the rebuild has published another.
 
     Raises:
         UsageError: when there is no ledger to replay; then the store is left alone.
@@ -22,6 +25,7 @@ def discard_store(where: Setting) -> int:
         ledger = Ledger(places.ledger)
         if not ledger.last_tx:
             raise UsageError(f"there is no ledger in {places.ledger} to rebuild from")
+        distrust(places.view)
         places.store.unlink(missing_ok=True)
         places.store.with_name(f"{places.store.name}.wal").unlink(missing_ok=True)
         return ledger.last_tx

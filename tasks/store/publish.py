@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tasks.domain.scope import Scope
 from tasks.durable import FILE_MODE, make_folder, swap_file, sync_folder
 from tasks.embedding.dense import build_dense
 from tasks.embedding.index import build_lexical
-from tasks.errors import WriteFailed
+from tasks.errors import ViewDamaged, WriteFailed
 from tasks.store import catalog, journal
 from tasks.store.digest import store_digest
 from tasks.store.handle import Store
@@ -34,9 +34,10 @@ from tasks.store.shelves import (
     tombstone_digests,
     units_of,
 )
-from tasks.store.view import Manifest, ScopeEntry, current
+from tasks.store.view import Manifest, ScopeEntry, View, current
 
 _KEPT = 2
+_DISTRUSTED = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def publish(
         WriteFailed: when the disk refuses; the view that was current stays current.
     """
     folder = make_folder(store.places.view)
-    before = current(folder)
+    before = _trusted(folder)
     number = _next_number(folder)
     entries, written = [], 0
     known = {entry.scope: entry for entry in before.manifest.scopes} if before else {}
@@ -96,6 +97,24 @@ def publish(
     else:
         manifest = before.manifest
     return Published(manifest.number, written, len(entries) - written, manifest.digest)
+
+
+def _trusted(folder: Path) -> View | None:
+    """Return the current view if what is in its folders may be published again as it is."""
+    view = current(folder)
+    return view if view is not None and view.manifest.digest != _DISTRUSTED else None
+
+
+def distrust(folder: Path) -> None:
+    """Let the next publication write every scope again; until then readers keep what there is."""
+    try:
+        view = current(folder)
+    except ViewDamaged:
+        (folder / "current").unlink(missing_ok=True)
+        return
+    if view is not None:
+        manifest = replace(view.manifest, digest=_DISTRUSTED)
+        swap_file(folder / f"{manifest.number}.json", manifest.dump())
 
 
 def _differs(before: Manifest, after: Manifest) -> bool:

@@ -10,6 +10,7 @@ import functools
 import mmap
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from tasks.domain.scope import Scope
 from tasks.embedding.dense import Dense
 from tasks.embedding.index import Lexical
+from tasks.errors import ViewDamaged
 
 VERSION: Final = 1
 
@@ -117,7 +119,8 @@ class ScopeView:
     @functools.cached_property
     def rows(self) -> Table:
         """Return the rows themselves: episodes, lessons and passages, told apart by `unit`."""
-        return Table(self._folder, "rows")
+        with _as_published(self._folder):
+            return Table(self._folder, "rows")
 
     @functools.cached_property
     def at(self) -> NDArray[np.float64]:
@@ -127,7 +130,8 @@ class ScopeView:
     @functools.cached_property
     def words(self) -> Lexical:
         """Return the lexical index over the rows."""
-        return Lexical.load(self._folder / "words")
+        with _as_published(self._folder):
+            return Lexical.load(self._folder / "words")
 
     @functools.cached_property
     def vectors(self) -> Dense | None:
@@ -135,7 +139,8 @@ class ScopeView:
 
         A unit that is not embedded yet has a row of zeros.
         """
-        found = Dense.load(self._folder / "vectors")
+        with _as_published(self._folder):
+            found = Dense.load(self._folder / "vectors")
         return found if found.matrix.shape[1] else None
 
     def strengths(self, now: float) -> NDArray[np.float64]:
@@ -151,10 +156,12 @@ class ScopeView:
     @functools.cached_property
     def buried(self) -> frozenset[str]:
         """Return the keyed digests of the values that tombstones keep out of this scope."""
-        return frozenset(orjson.loads((self._folder / "tombstones.json").read_bytes()))
+        with _as_published(self._folder):
+            return frozenset(orjson.loads((self._folder / "tombstones.json").read_bytes()))
 
     def _array(self, name: str) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = np.load(self._folder / f"{name}.npy", mmap_mode="r")
+        with _as_published(self._folder):
+            found: NDArray[np.float64] = np.load(self._folder / f"{name}.npy", mmap_mode="r")
         return found
 
 
@@ -177,7 +184,8 @@ class View:
     def listed(self, name: str) -> list[dict[str, Any]]:
         """Return a list of the catalog by its name: projects, lessons, sessions and others."""
         path = self._folder / self.manifest.catalog / f"{name}.jsonl"
-        return [orjson.loads(line) for line in path.read_bytes().split(b"\n") if line]
+        with _as_published(path):
+            return [orjson.loads(line) for line in path.read_bytes().split(b"\n") if line]
 
 
 def current(folder: Path) -> View | None:
@@ -185,12 +193,24 @@ def current(folder: Path) -> View | None:
     name = _named(folder)
     while name:
         try:
-            return View(folder, Manifest.parse((folder / name).read_bytes()))
-        except FileNotFoundError:  # two publications went by since its name was read
+            data = (folder / name).read_bytes()
+        except FileNotFoundError as error:  # two publications went by since its name was read?
             before, name = name, _named(folder)
             if name == before:
-                raise
+                raise ViewDamaged(folder / name, "it is not there") from error
+        else:
+            with _as_published(folder / name):
+                return View(folder, Manifest.parse(data))
     return None
+
+
+@contextmanager
+def _as_published(path: Path) -> Iterator[None]:
+    """Name what cannot be read of a publication as damage to it."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ViewDamaged(path, str(error)) from error
 
 
 def _named(folder: Path) -> str:
