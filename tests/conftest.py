@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.store.build import Home, home_in
+
 _SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -15,3 +17,9 @@ def shared_data() -> Path:
     if not _SHARED.is_dir():
         pytest.skip(f"real data is not there: {_SHARED}")
     return _SHARED
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Home:
+    """Give an empty home in a temporary folder, with the hashed space."""
+    return home_in(tmp_path / "home")

@@ -19,6 +19,7 @@ from tasks.store.schema import MIGRATIONS, SCHEMA_VERSION
 _CONFIG = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
+    "max_temp_directory_size": "8GB",
     "memory_limit": "1500MB",
     "threads": "2",
 }
