@@ -17,10 +17,12 @@ from typing import Any, Final
 
 import orjson
 
+from tasks.domain.ids import session_episode_id
 from tasks.domain.project import Probe, identify
 from tasks.domain.proposals import (
     Action,
     Actor,
+    Archive,
     Change,
     Proposal,
     PutEpisode,
@@ -52,7 +54,7 @@ from tasks.evidence.words import (
 from tasks.settings import Settings
 from tasks.store import gateway, reads
 from tasks.store.handle import Store
-from tasks.store.reads import Query, Subject
+from tasks.store.reads import Ids, Query, Subject
 
 _HEAD: Final = 256 * 1024
 _TIMESTAMP: Final = re.compile(rb'"timestamp":\s*"(\d{4}-\d\d-\d\dT[^"]{5,30})"')
@@ -121,17 +123,25 @@ def ingest(  # noqa: PLR0913  what to read, into what, and by whose clock
     for number, one in enumerate(changed, 1):
         reader.take(one)
         progress(number, len(changed))
+    reader.take_again()
     report.failed = len(report.counts.failed)
     return report
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """How far a file was read, and where a later reading may go on."""
+    """How far a file was read, and where a later reading may go on.
+
+    Attributes:
+        seen: size, time and inode of the file before it was read.
+        left_out: the ignored project of its session.
+    """
 
     bytes_read: int
     lines_read: int
     mark: Mark | None
+    seen: tuple[int, int, int] | None
+    left_out: dict[str, str] | None = None
 
 
 class _Reader:
@@ -143,13 +153,11 @@ class _Reader:
         self._store, self._settings, self._probe = store, settings, probe
         self._at, self._report = at, report
         self._cwds, self._projects = _known_projects(store)
+        self._copies: set[str] = set()
 
     def changed(self, roots: Sequence[Path]) -> list[Changed]:
         """Return the files to read, so that the owner of copied turns comes before its copies."""
-        known = {
-            path: orjson.loads(state)
-            for path, state in self._store.database.rows("SELECT path, state FROM files")
-        }
+        known = self._known()
         found: list[Changed] = []
         for root in roots:
             listed = find_transcripts(root)
@@ -162,29 +170,48 @@ class _Reader:
         self._report.changed = len(found)
         return sorted(found, key=lambda one: (_first_timestamp(one.path), one.path.name))
 
+    def _known(self) -> dict[str, dict[str, Any]]:
+        rows = self._store.database.rows("SELECT path, state FROM files")
+        return {path: orjson.loads(state) for path, state in rows}
+
     def _change(self, path: Path, known: dict[str, Any] | None) -> FileChange:
-        if known is None:
+        if known is None or self._is_watched_again(known.get("left_out")):
             return FileChange.REWRITTEN
         try:
             return how_changed(path, FileState.from_json(known["state"]))
         except OSError:
             return FileChange.REWRITTEN
 
+    def _is_watched_again(self, left_out: dict[str, str] | None) -> bool:
+        """Tell whether a file was left out with its project, and the project is not any more."""
+        if left_out is None:
+            return False
+        known = self._projects.get(left_out["project"])
+        return not (known and known.ignored) and not _asks_to_be_ignored(Path(left_out["path"]))
+
+    def take_again(self) -> None:
+        """Read the copies once more whose turns turned out to be an earlier session's."""
+        while self._copies:
+            path = Path(self._copies.pop())
+            if path.exists():
+                self.take(Changed(path, FileChange.REWRITTEN, self._known().get(str(path))))
+
     def take(self, one: Changed) -> None:
         """Read one file and commit what it gives; a file that cannot be read is a problem."""
+        seen = _stat(one.path)
         reading = read_session(one.path, resume=self._resume(one))
         match reading:
             case NothingRead(reason=reason, counts=counts):
                 self._count(counts, one)
                 self._report.problems.append(f"{one.path}: {reason}")
                 if counts.read or reason == "the file is empty":
-                    self._commit([], one, counts, _Read(reading.bytes_read, 0, None))
+                    self._commit([], one, counts, _Read(reading.bytes_read, 0, None, seen))
             case SessionRead(session=session, mark=mark, cut=cut):
                 self._count(session.counts, one)
                 if cut:
                     self._report.problems.append(f"{one.path}: {cut}; what came before it was read")
-                proposals = self._proposals(one, reading)
-                end = _Read(session.bytes_read, reading.lines_read, mark)
+                left_out, proposals = self._proposals(one, reading)
+                end = _Read(session.bytes_read, reading.lines_read, mark, seen, left_out)
                 self._commit(proposals, one, session.counts, end)
 
     def _resume(self, one: Changed) -> Resume | None:
@@ -200,28 +227,47 @@ class _Reader:
         )
         return int(rows[0][0]) if rows else 0
 
-    def _proposals(self, one: Changed, reading: SessionRead) -> list[Proposal]:
+    def _proposals(
+        self, one: Changed, reading: SessionRead
+    ) -> tuple[dict[str, str] | None, list[Proposal]]:
+        """Return what a session gives, and its project if that is why it gives nothing."""
         whole = reading.session
         if not whole.by_person:
             self._report.by_program += 1
-            return []
+            return None, []
         project, scope = self._project(whole)
-        if project.ignored or _asks_to_be_ignored(project):
+        if project.ignored or _asks_to_be_ignored(Path(project.path)):
             self._report.ignored += 1
-            return []
+            return {"project": project.project_id, "path": project.path}, []
+        return None, [
+            self._proposal(PutProject(project), scope),
+            *(self._proposal(change, scope) for change in self._changes(one, reading, scope)),
+        ]
+
+    def _changes(self, one: Changed, reading: SessionRead, scope: Scope) -> list[Change]:
+        whole = reading.session
         session = drop_copied(evidence_form(whole, redact), self._owned_elsewhere(whole))
         if not any(isinstance(turn, PersonTurn) for turn in session.turns):
-            return [self._proposal(PutProject(project), scope)]
+            return self._emptied(session, scope)
         length = self._keep_evidence(one, reading, session)
         findings = detect(session)
         facts = facts_of(session, findings, scope, length)
         facts = replace(facts, turn_ids=tuple(turn_id(turn.uuid) for turn in session.turns))
         episodes = episodes_of(session, findings, scope, self._at)
         self._report.sessions += 1
+        return [PutSession(facts), *(PutEpisode(episode) for episode in episodes)]
+
+    def _emptied(self, session: Session, scope: Scope) -> list[Change]:
+        """Return what takes back a session that was stored before its original was met."""
+        known = Query(Subject.SESSIONS, scope, (Ids((session.id,)),))
+        if not reads.rows(self._store.database, known):
+            return []
+        bare = replace(session, turns=())
+        length = replace_evidence(evidence_path(self._store.places.evidence, AGENT, session.id), ())
+        own = session_episode_id(AGENT, session.id)
         return [
-            self._proposal(PutProject(project), scope),
-            self._proposal(PutSession(facts), scope),
-            *(self._proposal(PutEpisode(episode), scope) for episode in episodes),
+            PutSession(facts_of(bare, detect(bare), scope, length)),
+            Archive("episode", own, self._at),
         ]
 
     def _keep_evidence(self, one: Changed, reading: SessionRead, session: Session) -> int:
@@ -249,7 +295,10 @@ class _Reader:
         return project, self._settings.scope(found.project_id)
 
     def _owned_elsewhere(self, session: Session) -> Callable[[str], bool]:
-        """Return what tells a turn that an earlier file owns: earlier by start, then by name."""
+        """Return what tells a turn that an earlier file owns: earlier by start, then by name.
+
+        A later one that was read first holds copies of this session's turns; it is read again.
+        """
         ids = {turn_id(turn.uuid): turn.uuid for turn in session.turns}
         rows = self._store.database.rows(
             "SELECT t.turn, s.started, s.path FROM turns t JOIN sessions s "
@@ -259,6 +308,7 @@ class _Reader:
         )
         mine = (session.started, Path(session.path).name)
         theirs = {ids[turn] for turn, started, path in rows if (started, Path(path).name) < mine}
+        self._copies |= {path for _, started, path in rows if (started, Path(path).name) > mine}
         return theirs.__contains__
 
     def _proposal(self, change: Change, scope: Scope) -> Proposal:
@@ -276,8 +326,12 @@ class _Reader:
         except OSError as error:
             self._report.problems.append(f"{one.path}: {error.strerror or error}")
             return
+        if end.seen is not None:  # what was written while we read is still to be read
+            size, mtime_ns, inode = end.seen
+            state = replace(state, size=size, mtime_ns=mtime_ns, inode=inode)
         kept = {
             "state": state.to_json(),
+            "left_out": end.left_out,
             "mark": end.mark.to_json() if end.mark else None,
             "counts": _plain(counts),
         }
@@ -339,11 +393,19 @@ def _known_projects(store: Store) -> tuple[dict[str, str], dict[str, Project]]:
     return cwds, projects
 
 
-def _asks_to_be_ignored(project: Project) -> bool:
+def _asks_to_be_ignored(folder: Path) -> bool:
     try:
-        return (Path(project.path) / IGNORE_FILE).exists()
+        return (folder / IGNORE_FILE).exists()
     except OSError:
         return False
+
+
+def _stat(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def _first_timestamp(path: Path) -> bytes:
