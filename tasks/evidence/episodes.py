@@ -20,6 +20,7 @@ from tasks.domain.proposals import SessionFacts
 from tasks.domain.scope import Scope
 from tasks.domain.session import AgentTurn, PersonTurn, Session, ToolCall
 from tasks.domain.units import Episode, EpisodeKind, Grounding, Strength
+from tasks.domain.ways import replaced
 from tasks.evidence.detectors import (
     Correction,
     Environment,
@@ -28,6 +29,7 @@ from tasks.evidence.detectors import (
     Surprise,
     command_of,
     own_words,
+    telling,
 )
 
 _TITLE: Final = 120
@@ -203,11 +205,23 @@ def _errors(maker: _Maker, errors: Iterable[Error]) -> Iterator[Episode]:
             at=first.at,
             title=f"{tool}{run}: {error_class.replace('_', ' ')}",
             gist=f"{len(met)} time(s) in this session. First: {_cut(_flat(first.text), _ASKED)}",
-            words=_cut(first.text.strip(), _QUOTED),
+            words=_cut(telling(first.text, error_class), _QUOTED),
         )
         yield replace(
-            made, tool=tool, error_class=error_class, command=command, topic=_topic([first.call])
+            made,
+            tool=tool,
+            error_class=error_class,
+            command=command,
+            topic=tuple(dict.fromkeys((*_topic([first.call]), *_ways(met)))),
         )
+
+
+def _ways(met: list[Error]) -> Iterator[str]:
+    """Yield how the failed calls were run, and what worked in place of the first that had one."""
+    yield from (way for error in met for way in error.ways)
+    found = next((error.instead for error in met if error.instead), None)
+    if found:
+        yield replaced(*found)
 
 
 def _surprise(maker: _Maker, found: Surprise) -> Episode:

@@ -1,7 +1,8 @@
 """The merge pass: lessons of one kind whose sources mean the same thing live on as one theme.
 
-Invariant: opposites never meet, what is rejected, disputed, archived or already absorbed takes no
-part, and merging is repeated until nothing more merges, so the pass run again changes nothing.
+Invariant: opposites never meet; errors, and what is rejected, disputed, archived or already
+absorbed, take no part; and merging is repeated until nothing more merges, so the pass run again
+changes nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from tasks.sleep.material import Cuts, Material, PassReport, PassResult
 from tasks.sleep.meaning import placed, stance, strongest
 from tasks.sleep.opposites import parted
 
+_BY_MEANING = tuple(kind for kind in CONSOLIDATED if kind is not EpisodeKind.ERROR)
+"""Errors are told apart by their key when they found and join: near words are no same cause."""
 _RANK = (Trust.VERIFIED, Trust.CORROBORATED, Trust.CANDIDATE)
 
 
@@ -34,8 +37,10 @@ class _Theme:
 
 def merge(material: Material, *, at: datetime, cuts: Cuts) -> PassResult:
     """Propose one theme for each group of lessons that mean the same thing, by average linkage."""
-    open_to = [lesson for lesson in material.lessons if _may_merge(lesson)]
-    themes = [t for kind in CONSOLIDATED for t in _themes(kind, open_to, material, at, cuts)]
+    open_to = [
+        lesson for lesson in material.lessons if lesson.kind in _BY_MEANING and _may_merge(lesson)
+    ]
+    themes = [t for kind in _BY_MEANING for t in _themes(kind, open_to, material, at, cuts)]
     proposals = tuple(_proposal(theme, at) for theme in themes if theme.absorbed)
     counts = {
         "lessons": len(open_to),
@@ -67,8 +72,7 @@ def _groups(lessons: Sequence[Lesson], material: Material, cuts: Cuts) -> list[l
     """Return the groups of two and more; a lesson with no source that has a vector stays apart."""
     known, means = placed(lessons, material.vectors)
     rows = clusters(means, cuts.join)
-    if known and known[0].kind is not EpisodeKind.ERROR:
-        rows = parted(rows, means, [stance(lesson) for lesson in known], cuts.join)
+    rows = parted(rows, means, [stance(lesson) for lesson in known], cuts.join)
     return [[known[row] for row in group] for group in rows if len(group) > 1]
 
 

@@ -1,6 +1,17 @@
 """What lessons say: frames of ours around the person's own words, and what must be held back."""
 
 from tasks.wording.lessons import Held, Unworded, Worded, Wording, word
+from tasks.wording.remedies import lesson_class, stands_apart
 from tasks.wording.unsafe import neutralised, unsafe
 
-__all__ = ["Held", "Unworded", "Worded", "Wording", "neutralised", "unsafe", "word"]
+__all__ = [
+    "Held",
+    "Unworded",
+    "Worded",
+    "Wording",
+    "lesson_class",
+    "neutralised",
+    "stands_apart",
+    "unsafe",
+    "word",
+]

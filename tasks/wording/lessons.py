@@ -7,12 +7,12 @@ anywhere but the template, the person's typing, or the failed call. What could d
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
-from tasks.cues import table
 from tasks.domain.units import Episode, EpisodeKind
+from tasks.wording.remedies import remedy_of
 from tasks.wording.spans import Rule, content_words, rule_of, stopped_first, trimmed
 from tasks.wording.unsafe import neutralised, unsafe
 
@@ -89,26 +89,20 @@ def _rule(episode: Episode) -> Rule | None:
 
 
 def _failed(episodes: Sequence[Episode]) -> Wording:
-    first = min(episodes, key=lambda one: (one.at, one.id))
-    command = first.command if _NAME.fullmatch(first.command) else ""
-    template = _remedy(first.error_class, command)
-    if not template:
-        return Unworded(f"errors of the class {first.error_class!r} teach no rule by themselves")
-    tool = first.tool if _NAME.fullmatch(first.tool) else "the tool"
-    text = template.format(tool=tool, command=command)
-    return _checked(text, neutralised(first.words), text)
+    text, why = remedy_of(episodes)
+    if not text:
+        return Unworded(why)
+    reason = unsafe(text)
+    quote = _cut(_shown(sorted(episodes, key=lambda one: (one.at, one.id))))
+    return Held(text, quote, reason) if reason else Worded(text, quote)
 
 
-def _remedy(error_class: str, command: str) -> str:
-    """Return the template for a class of errors of a command, "" when there is none."""
-    remedies = table(__package__, "remedies")
-    remedy: Mapping[str, Any] = remedies.get(error_class, {})
-    if remedy.get("own") and command in remedies["reporters"]["commands"]:
-        return ""
-    template: str = remedy.get("text", "")
-    if "{command}" in template and not command:
-        return str(remedy.get("plain", ""))
-    return template
+def _shown(episodes: Sequence[Episode]) -> str:
+    """Return the first error's words that are safe to show; without any, what failed and when."""
+    words = (neutralised(episode.words) for episode in episodes)
+    safe = next((said for said in words if said and not unsafe(said)), "")
+    first = episodes[0]
+    return safe or f"{neutralised(first.title)} (first on {first.at:%Y-%m-%d})"
 
 
 def _surprised(episodes: Sequence[Episode]) -> Wording:

@@ -205,6 +205,24 @@ class TestErrorKeys:
         world.error("s3", theme=1, error_class=catch_all)
         assert passed(world).report.counts["too_small"] == 1
 
+    def test_one_remedy_for_all_tools_is_one_lesson(self) -> None:
+        world = World()
+        for session, tool in (("s1", "Read"), ("s2", "Grep"), ("s3", "Read")):
+            world.error(session, error_class="file_missing", tool=tool, command="")
+        lesson = only(passed(world))
+        assert lesson.seen == 3
+        assert "Read and Grep" in lesson.text
+
+    def test_what_worked_instead_is_one_lesson_whatever_the_class(self) -> None:
+        world = World()
+        topic = ("Bash", "python", "python -m pytest → uv run pytest")
+        world.error("s1", error_class="other", theme=0, topic=topic)
+        world.error("s2", error_class="exit_nonzero", theme=5, topic=topic)
+        world.error("s3", error_class="exit_nonzero", theme=5)
+        lesson = only(passed(world))
+        assert lesson.text.startswith("Use `uv run pytest` instead of `python -m pytest`")
+        assert lesson.sessions == ("s1", "s2")
+
     def test_an_error_joins_the_lesson_of_its_key_and_no_other(self) -> None:
         world = World()
         known = world.lesson(world.error("s1", theme=0, error_class="timeout"))

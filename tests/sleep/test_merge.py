@@ -184,11 +184,14 @@ def test_a_lesson_without_a_vector_stays_apart() -> None:
     assert len(merged(world).absorbed) == 1
 
 
-def test_errors_merge_by_meaning_whatever_their_words_say() -> None:
+def test_errors_do_not_merge_by_meaning_and_surprises_do() -> None:
     world = World()
-    world.lesson(world.error("s1", words=ALWAYS))
-    world.lesson(world.error("s2", words=NEVER))
-    assert merged(world).theme.kind is EpisodeKind.ERROR
+    world.lesson(world.error("s1", error_class="not_read"))
+    world.lesson(world.error("s2", error_class="file_missing"))
+    assert passed(world).proposals == ()
+    world.lesson(world.surprise("s1"))
+    world.lesson(world.surprise("s2"))
+    assert merged(world).theme.kind is EpisodeKind.SURPRISE
 
 
 @settings(max_examples=40, deadline=None)

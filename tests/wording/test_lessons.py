@@ -207,25 +207,66 @@ def test_a_stated_rule_is_taken_before_later_words_without_one() -> None:
     assert made.text == "Never amend commits."
 
 
+def failed(error_class: str, *, sessions: int, **given: object) -> list[Episode]:
+    parts = {"error_class": error_class, "tool": "Bash", "words": "it broke"} | given
+    return [
+        episode(EpisodeKind.ERROR, id=f"e{n}", session_id=f"s{n}", **parts) for n in range(sessions)
+    ]
+
+
+def remedy(episodes: list[Episode]) -> str:
+    made = word(EpisodeKind.ERROR, episodes)
+    return made.text if isinstance(made, Worded) else ""
+
+
 def test_an_error_becomes_the_remedy_of_its_class_with_its_own_names() -> None:
-    failed = episode(
-        EpisodeKind.ERROR, error_class="not_read", tool="Edit", words="File has not been read yet."
-    )
-    made = word(EpisodeKind.ERROR, [failed])
+    unread = failed("not_read", sessions=3, tool="Edit", words="File has not been read yet.")
+    made = word(EpisodeKind.ERROR, [*unread, replace(unread[0], id="w", tool="Write")])
     assert isinstance(made, Worded)
-    assert made.text.startswith("Read a file before you change it: Edit refuses")
+    assert made.text.startswith("Read a file before you change it: Edit and Write refused")
     assert made.quote == "File has not been read yet."
 
 
+def test_what_any_agent_knows_is_taught_only_when_it_keeps_coming_back() -> None:
+    assert remedy(failed("not_read", sessions=2, tool="Edit")) == ""
+    assert remedy(failed("not_read", sessions=3, tool="Edit")) != ""
+    assert remedy(failed("command_missing", sessions=2, command="docker")) != ""
+
+
+def test_the_commonest_fitting_way_of_running_is_named() -> None:
+    met = failed("lint", sessions=2, command="mise", topic=("Bash", "mise", "mise run fmt"))
+    met += failed("lint", sessions=1, command="go", topic=("Bash", "go", "go build"))
+    assert "(`mise run fmt`)" in remedy(met)
+    assert "(`ruff`)" in remedy(failed("lint", sessions=2, command="ruff"))
+
+
+def test_what_worked_instead_is_the_rule_whatever_the_class() -> None:
+    topic = ("Bash", "npm", "npm install", "npm install → pnpm install")
+    met = failed("exit_nonzero", sessions=2, command="npm", topic=topic)
+    assert remedy(met).startswith("Use `pnpm install` instead of `npm install`:")
+    assert remedy(met[:1]) == ""
+    assert remedy(failed("exit_nonzero", sessions=2, command="npm", topic=topic[:3])) == ""
+    strange = (*topic[:2], "npm install → pnpm install; rm -r /")
+    assert remedy(failed("exit_nonzero", sessions=2, command="npm", topic=strange)) == ""
+
+
 def test_an_error_without_a_remedy_or_with_a_strange_name_makes_no_lesson() -> None:
-    bare = episode(EpisodeKind.ERROR, error_class="exit_nonzero", tool="Bash", command="ls")
-    strange = episode(EpisodeKind.ERROR, error_class="test_failed", tool="Bash", command="x; rm -r")
-    usual = replace(strange, command="pytest")
-    shown = replace(strange, command="gh")  # it only shows what ran elsewhere
-    assert isinstance(word(EpisodeKind.ERROR, [shown]), Unworded)
-    assert isinstance(word(EpisodeKind.ERROR, [bare]), Unworded)
-    assert isinstance(word(EpisodeKind.ERROR, [strange]), Unworded)
-    assert isinstance(word(EpisodeKind.ERROR, [usual]), Worded)
+    assert remedy(failed("exit_nonzero", sessions=3, command="ls")) == ""
+    assert remedy(failed("test_failed", sessions=3, command="x; rm -r")) == ""
+    assert remedy(failed("test_failed", sessions=3, command="gh")) == ""  # it shows others' work
+    assert remedy(failed("test_failed", sessions=3, command="pytest")) != ""
+
+
+def test_an_errors_quote_is_its_own_words_and_never_the_rule() -> None:
+    unsafe, safe = failed("command_missing", sessions=2, command="jqq", title="Bash jqq: missing")
+    unsafe = replace(unsafe, words="see https://example.org/jqq")
+    safe = replace(safe, words="bash: jqq: command not found")
+    made = word(EpisodeKind.ERROR, [unsafe, safe])
+    assert isinstance(made, Worded)
+    assert made.quote == "bash: jqq: command not found"
+    without = word(EpisodeKind.ERROR, [unsafe, replace(unsafe, id="e9", session_id="s9")])
+    assert isinstance(without, Worded)
+    assert without.quote == "Bash jqq: missing (first on 2026-03-02)"
 
 
 def test_a_surprise_is_a_thing_to_check_when_it_stands_by_itself() -> None:

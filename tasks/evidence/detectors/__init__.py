@@ -1,6 +1,7 @@
 """The deterministic detectors: corrections, refusals, errors, surprises and offers of a session."""
 
-from tasks.evidence.detectors.failures import command_of
+from tasks.evidence.detectors.commands import command_of
+from tasks.evidence.detectors.failures import telling
 from tasks.evidence.detectors.findings import (
     Answer,
     Correction,
@@ -36,4 +37,5 @@ __all__ = [
     "offered",
     "own_words",
     "read",
+    "telling",
 ]

@@ -7,38 +7,42 @@ an error of the work. A call that the person refused, or that fell with a siblin
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tasks.domain.session import AgentTurn, ResultState, Session, ToolCall
-from tasks.evidence.detectors.cues import Cue, cues, first_in, table
+from tasks.evidence.detectors.commands import command_of, ways_of
+from tasks.evidence.detectors.cues import Cue, compiled, cues, first_in, table
 from tasks.evidence.detectors.findings import Environment, Error, Surprise
+from tasks.evidence.detectors.instead import worked_instead
 
 _FAILED: Final = (ResultState.ERROR, ResultState.HARNESS, ResultState.DENIED)
-_SHELLS: Final = frozenset({"Bash", "PowerShell", "shell", "exec_command", "run_shell_command"})
 _UNCLASSED: Final = "other"
 _ANNOUNCED: Final = 400
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s|\n")
-_ASSIGNED: Final = re.compile(r"^\w+=")
-_STEP: Final = re.compile(r"&&|\|\|?|;")
-_NAME_ROOM: Final = 40
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_EXIT: Final = re.compile(r"(?i)exit code \d+")
+_TELLING_LINES: Final = 4
 
 
 def errors_in(session: Session) -> tuple[Error, ...]:
     """Return the session's failed calls that are the work's own, in order."""
+    instead = worked_instead(session)
+    unmet: frozenset[str] = frozenset(table("errors")["steps"]["another_way_helps"])
     return tuple(
         Error(
             call=call,
-            error_class=error_class(call),
-            command=command_of(call),
+            error_class=name,
+            command=_command(call, name),
             text=call.result.text,
             at=call.result.at,
+            ways=ways_of(call),
+            instead=instead.get(call.id) if name in unmet else None,
         )
         for turn in _agent_turns(session)
         for call in turn.calls
         if call.result and call.result.state in _FAILED and not _cause(call.result.text)
+        for name in (error_class(call),)
     )
 
 
@@ -63,38 +67,31 @@ def error_class(call: ToolCall) -> str:
     return _UNCLASSED
 
 
-def command_of(call: ToolCall) -> str:
-    """Return the first word of what a shell call ran, "" for other tools.
-
-    Of several steps it is the first that does work; assignments, wrappers (`env`, `sudo`) and steps
-    that only move or print are passed over, and file utilities count only when nothing else ran.
-    """
-    if call.name not in _SHELLS:
-        return ""
-    passed_over, plumbing = _steps("passed_over"), _steps("plumbing")
-    firsts = (_first_word(step) for step in _STEP.split(call.line))
-    ran = [first for first in firsts if first and first not in passed_over]
-    return next((first for first in ran if first not in plumbing), ran[0] if ran else "")
+def telling(text: str, name: str) -> str:
+    """Return the lines of a failed call's text that show its class, verbatim, colours left out."""
+    plain = _COLOUR.sub("", text).strip()
+    lowered = plain.lower()
+    row = _row(name)
+    shows = compiled(row.get("telling") or row["pattern"]) if row else None
+    hit = shows.search(lowered) if shows and len(lowered) == len(plain) else None
+    lines = plain[plain.rfind("\n", 0, hit.start()) + 1 if hit else 0 :].splitlines()
+    said = [line for line in lines if line.strip() and not _EXIT.fullmatch(line.strip())]
+    return "\n".join(said[:_TELLING_LINES]) or plain
 
 
-def _first_word(step: str) -> str:
-    prefixes = _steps("prefixes")
-    for word in _words(step):
-        if not (_ASSIGNED.match(word) or word.startswith("-") or word in prefixes):
-            return word.rsplit("/", 1)[-1][:_NAME_ROOM]
-    return ""
+def _row(name: str) -> Mapping[str, Any]:
+    return next((row for row in table("errors")["class"] if row["name"] == name), {})
 
 
-@cache
-def _steps(name: str) -> frozenset[str]:
-    return frozenset(table("errors")["steps"][name])
-
-
-def _words(step: str) -> list[str]:
-    try:
-        return shlex.split(step)
-    except ValueError:  # a quote left open: the line was the first of several
-        return step.split()
+def _command(call: ToolCall, name: str) -> str:
+    """Return the program that failed: the one the shell names, else the call's own."""
+    row = _row(name)
+    if call.result and "(?P<" in row.get("pattern", ""):
+        hit = compiled(row["pattern"]).search(call.result.text.lower())
+        named = hit and next((word for word in hit.groupdict().values() if word), "")
+        if named:
+            return str(named)
+    return command_of(call)
 
 
 def _agent_turns(session: Session) -> Iterator[AgentTurn]:

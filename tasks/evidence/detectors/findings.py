@@ -64,13 +64,21 @@ class RefusedCall:
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """A call that failed; `command` is the first word of what was run, "" for other tools."""
+    """A call that failed.
+
+    Attributes:
+        command: the first word of what was run, "" for other tools.
+        ways: how each step was run (`go test`).
+        instead: the way that failed, and the one that worked in its place soon after.
+    """
 
     call: ToolCall
     error_class: str
     command: str
     text: str
     at: datetime
+    ways: tuple[str, ...] = ()
+    instead: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

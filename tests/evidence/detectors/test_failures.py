@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.domain.session import ResultState
-from tasks.evidence.detectors import command_of, detect
+from tasks.domain.session import ResultState, ToolCall
+from tasks.evidence.detectors import command_of, detect, telling
+from tasks.evidence.detectors.commands import ways_of
 from tasks.evidence.detectors.failures import error_class
 from tests.evidence.detectors.build import call, reply, said, session
 
@@ -19,6 +20,8 @@ HARNESS, ERROR = ResultState.HARNESS, ResultState.ERROR
         ("Read", "File does not exist.", "file_missing"),
         ("Read", "EISDIR: illegal operation on a directory", "is_directory"),
         ("Bash", "Exit code 127\nbash: jqq: command not found", "command_missing"),
+        ("Bash", "Exit code 127\nbash: ./run.sh: No such file or directory", "file_missing"),
+        ("Bash", "Exit code 1\n/usr/bin/python: No module named pytest", "module_missing"),
         ("Bash", "Exit code 1\ncat: /root/x: Permission denied", "permission"),
         ("Bash", "Exit code 1\n--- FAIL: TestLoad (0.00s)\nFAIL", "test_failed"),
         ("Bash", "Exit code 1\n3 failed, 9 passed in 1.2s", "test_failed"),
@@ -57,6 +60,61 @@ def test_the_command_is_the_first_word_of_what_ran(line: str, command: str) -> N
 
 def test_only_shells_have_a_command() -> None:
     assert command_of(call("Read", "/a/b.py")) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "ways"),
+    [
+        ("cd /work/shop && go test ./... -run X", ("go test",)),
+        ("mise run fmt && mise run lint 2>&1 | tail -5", ("mise run fmt", "mise run lint")),
+        ("uv run pytest tests/a.py", ("uv run pytest",)),
+        ("python3 -m pytest -q", ("python3 -m pytest",)),
+        ("pytest -q tests", ()),
+        ("git commit -m 'open", ("git commit",)),
+        ("npm --silent test", ()),
+    ],
+)
+def test_the_way_of_running_is_the_program_and_what_names_its_work(
+    line: str, ways: tuple[str, ...]
+) -> None:
+    assert ways_of(call("Bash", line)) == ways
+
+
+def test_a_missing_program_is_the_one_the_shell_names() -> None:
+    text = "Exit code 127\n(eval):1: command not found: timeout"
+    failed = call("Bash", "timeout 5 pnpm test", state=ERROR, text=text)
+    (error,) = detect(session(said("go"), reply("", failed))).errors
+    assert (error.error_class, error.command) == ("command_missing", "timeout")
+
+
+def missing(ident: str) -> ToolCall:
+    text = "Exit code 1\nNo module named pytest"
+    return call("Bash", "python -m pytest a.py", state=ERROR, text=text, ident=ident)
+
+
+def test_what_worked_in_place_of_a_failed_way_is_found() -> None:
+    right = call("Bash", "uv run pytest a.py", ident="b")
+    (error,) = detect(session(said("go"), reply("", missing("a"), right))).errors
+    assert error.instead == ("python -m pytest", "uv run pytest")
+
+
+def test_a_way_that_works_elsewhere_or_red_tests_have_no_other_way() -> None:
+    right = call("Bash", "uv run pytest a.py", ident="b")
+    also = call("Bash", "python -m pytest b.py", ident="c")
+    red = call("Bash", "go test", state=ERROR, text="--- FAIL: TestA (0.0s)", ident="d")
+    green = call("Bash", "mise run test", ident="e")
+    other = call("Bash", "uv run ruff", ident="f")
+    for calls in ((missing("a"), right, also), (red, green), (missing("a"), other)):
+        (error,) = detect(session(said("go"), reply("", *calls))).errors
+        assert error.instead is None
+
+
+def test_the_telling_lines_are_those_that_show_the_class() -> None:
+    text = "Exit code 1\n" + "ok shop/a\n" * 99 + "\x1b[31m--- FAIL: TestLoad (0.1s)\x1b[0m\nFAIL"
+    assert telling(text, "test_failed") == "--- FAIL: TestLoad (0.1s)\nFAIL"
+    assert telling("Exit code 3\nsomething odd", "exit_nonzero") == "something odd"
+    assert telling("Exit code 3", "exit_nonzero") == "Exit code 3"
+    assert telling("no class fits", "other") == "no class fits"
 
 
 def test_the_environment_is_no_error() -> None:

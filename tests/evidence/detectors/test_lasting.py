@@ -106,5 +106,5 @@ def test_weak_words_alone_make_no_rule_and_a_strong_one_beside_them_does() -> No
 def test_a_train_of_thought_is_no_rule_though_a_short_one_is() -> None:
     rule = "no, never push to main"
     assert read(Exchange(said(rule), DONE)).rule
-    thought = f"{rule} while the release of the spring edition is being prepared by the others " * 2
+    thought = f"{rule} while the release of the spring edition is being prepared by the others " * 3
     assert read(Exchange(said(thought), DONE)).rule == ""
