@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.embedding.choose import Chosen, choose
+from tasks.errors import SettingInvalid
 from tasks.evidence.roots import claude_roots
 from tasks.settings import Places, Settings
 
@@ -43,5 +44,13 @@ def setting(transcripts: Path | None = None) -> Setting:
     places = Places(settings.home)
     if transcripts is not None:
         return Setting(settings, places, (transcripts.expanduser().absolute(),), None)
-    roots = tuple(claude_roots(os.environ, Path.home()))
+    roots = tuple(claude_roots(os.environ, _home()))
     return Setting(settings, places, roots, roots[0] if roots else None)
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        why = "is not set and this account has no home folder; set it, or name --transcripts"
+        raise SettingInvalid("HOME", why) from None

@@ -16,7 +16,7 @@ from tasks.domain.ids import session_episode_id
 from tasks.domain.project import resolve_name
 from tasks.domain.scope import GLOBAL, Scope
 from tasks.domain.units import Lifecycle, Project, Trust
-from tasks.errors import AmbiguousName, UnknownUnit
+from tasks.errors import AmbiguousName, UnknownUnit, UsageError
 from tasks.settings import Places
 from tasks.store.keys import digest_key
 from tasks.store.overlay import Overlay, overlay
@@ -122,12 +122,13 @@ class Memory:
         """Return the unit, of any of the owner's projects, whose id begins with `prefix`.
 
         Raises:
+            UsageError: when the prefix is too short to mean one unit.
             UnknownUnit: when nothing does, or it is already hidden.
             AmbiguousName: when several do.
         """
         wanted = prefix.strip().lower()
         if len(wanted) < _SHORTEST:
-            raise UnknownUnit(prefix)
+            raise UsageError(f"{prefix!r} is too short: give {_SHORTEST} characters of the id")
         found = {unit.row["id"]: unit for unit in self._beginning_with(wanted, owner)}
         if not found:
             raise UnknownUnit(prefix)

@@ -55,11 +55,27 @@ class Settings(BaseSettings):
     def load(cls, **given: Any) -> Settings:
         """Return the settings from the environment, `given` winning."""
         try:
-            return cls(**given)
+            settings = cls(**given)
         except ValidationError as error:
             first = error.errors()[0]
             name = "EVEREST_" + "_".join(str(part) for part in first["loc"]).upper()
             raise SettingInvalid(name, first["msg"]) from None
+        settings.check()
+        return settings
+
+    def check(self) -> None:
+        """Look at what only the machine can tell: the zone's name and the home folder.
+
+        Raises:
+            SettingInvalid: when one of them cannot be used.
+        """
+        if self.timezone is not None:
+            _ = self.zone
+        try:
+            self.home.expanduser()
+        except RuntimeError:
+            why = "this account has no home folder for ~/.everest; set it to another folder"
+            raise SettingInvalid("EVEREST_HOME", why) from None
 
     @cached_property
     def zone(self) -> tzinfo:

@@ -24,6 +24,7 @@ def reading_scope(memory: Memory, settings: Settings, project: str | None) -> Sc
         return settings.scope(memory.project(_absolute(project)).project_id)
     here = _here(memory)
     known = {one.project_id for one in memory.projects}
+    known |= {note.scope.project_id for note in memory.overlay.notes}  # made by the next night
     if here.project_id not in known:
         raise UnknownProject(here.path, sorted(known))
     return settings.scope(here.project_id)

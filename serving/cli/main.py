@@ -12,7 +12,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from serving.cli import asking, housekeeping, running, saying
+from serving.cli import asking, housekeeping, nights, running, saying
 from serving.cli.output import error, misused
 from tasks.errors import EverestError
 
@@ -25,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96},
 )
-for group in (running, asking, saying, housekeeping):
+for group in (nights, running, asking, saying, housekeeping):
     group.add_to(app)
 
 

@@ -56,13 +56,17 @@ class FileState:
 def state_of(path: Path, offset: int, line: int) -> FileState:
     """Return the state of a file that was read up to `offset`.
 
+    A file that became shorter than that while it was read gets a size no file has, so that the
+    next reading takes it for rewritten.
+
     Raises:
         OSError: when the file cannot be read.
     """
     with path.open("rb") as stream:
         found = os.fstat(stream.fileno())
         head, tail = _ends(stream, offset)
-    return FileState(found.st_size, found.st_mtime_ns, found.st_ino, offset, line, head, tail)
+    size = found.st_size if found.st_size >= offset else -1
+    return FileState(size, found.st_mtime_ns, found.st_ino, offset, line, head, tail)
 
 
 def how_changed(path: Path, state: FileState) -> FileChange:

@@ -67,6 +67,13 @@ def test_a_shorter_file_is_rewritten(file: Path) -> None:
     assert how_changed(file, state) is FileChange.REWRITTEN
 
 
+def test_a_file_that_shrank_while_it_was_read_is_read_again(file: Path) -> None:
+    read = file.stat().st_size
+    os.truncate(file, 100)
+    assert how_changed(file, state_of(file, read, 3000)) is FileChange.REWRITTEN
+    assert how_changed(file, state_of(file, 100, 1)) is FileChange.UNCHANGED
+
+
 def test_an_unread_rest_that_changes_is_no_rewriting(file: Path) -> None:
     state = state_of(file, file.stat().st_size - 9, 2999)
     os.truncate(file, file.stat().st_size - 3)

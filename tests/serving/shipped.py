@@ -60,6 +60,7 @@ class Everest:
             "EVEREST_HOME": str(self.home),
             "EVEREST_EMBED": "hashed",
             "EVEREST_TIMEZONE": "UTC",
+            "EVEREST_HOLDOUT": "0",
             "LANG": "C.UTF-8",
             "COLUMNS": "100",
             **more,

@@ -1,0 +1,162 @@
+"""Commands around the night: night, demo, and morning, which shows the last report."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from serving.cli.output import AsJson, put, say
+from serving.cli.progress import shown
+from serving.cli.running import Transcripts
+from tasks.compose import Setting, setting
+from tasks.domain.clock import utc_now
+from tasks.domain.markers import MARKER
+from tasks.domain.report import NightReport
+from tasks.render.phrases import count
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    for command in (night, demo, morning):
+        app.command()(command)
+
+
+def night(
+    transcripts: Transcripts = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be read, and stop.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the night: read, learn, write lesson files and a report.
+
+    Example: everest night --transcripts ~/.claude
+    """
+    from tasks.render.morning import as_data  # noqa: PLC0415  heavy imports wait for their command
+
+    where = setting(transcripts)
+    found = _surveyed(where, quiet=as_json)
+    if not as_json and not any(one["transcripts"] for one in found):
+        say(_nothing_found(where))
+    if dry_run:
+        if as_json:
+            put(found)
+        return
+    report = _night_wherever(where, transcripts)
+    if as_json:
+        put(as_data(report))
+    else:
+        say(_after(where))
+
+
+def demo(
+    home: Annotated[
+        Path | None,
+        typer.Option("--home", help="Where to make it; a temporary folder if not given."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a first night on a week of made-up transcripts.
+
+    Example: everest demo
+    """
+    from tasks.demo import write_week  # noqa: PLC0415
+    from tasks.render.morning import as_data  # noqa: PLC0415
+    from tasks.settings import Places, Settings  # noqa: PLC0415
+
+    place = home.expanduser().absolute() if home else Path(tempfile.mkdtemp(prefix="everest-demo-"))
+    week = write_week(place / "claude", now=utc_now())
+    os.environ["EVEREST_HOME"] = str(place / "everest")  # Prefect keeps to the demo's home too
+    settings = Settings.load()
+    where = Setting(settings, Places(settings.home), (week.root,), week.root)
+    report = _night(where)
+    if as_json:
+        put({"home": str(settings.home), "transcripts": str(week.root), "report": as_data(report)})
+        return
+    say(_report(where))
+    say(
+        f"All of this is in {place}: lesson files under claude/projects/*/memory, "
+        "the memory itself under everest. Ask it something:"
+    )
+    say(f'  EVEREST_HOME={settings.home} everest recall "tests" --project {week.projects[0]}')
+
+
+def morning(as_json: AsJson = False) -> None:
+    """Show the last morning report.
+
+    Example: everest morning
+    """
+    where = setting()
+    if not where.places.morning.exists():
+        if as_json:
+            put(None)
+        else:
+            say("No morning report yet: run `everest night` first.")
+        return
+    text = _report(where)
+    if as_json:
+        put({"path": str(where.places.morning), "text": text})
+    else:
+        say(text)
+
+
+def _surveyed(where: Setting, *, quiet: bool) -> list[dict[str, Any]]:
+    """Say which roots are read and how much lies in them, before anything is."""
+    from tasks.ingest import survey  # noqa: PLC0415
+
+    found = []
+    for root, files, projects, size in survey(where.roots):
+        found.append({"root": str(root), "transcripts": files, "projects": projects, "bytes": size})
+        if not quiet:
+            many = f"{count(files, 'transcript')} in {count(projects, 'project')}"
+            say(f"{root}: {many}, {size / 1e6:,.1f} MB")
+    return found
+
+
+def _nothing_found(where: Setting) -> str:
+    looked = ", ".join(map(str, where.roots)) or (
+        "CLAUDE_CONFIG_DIR, XDG_CONFIG_HOME/claude, ~/.config/claude and ~/.claude"
+    )
+    return (
+        f"No transcripts of Claude Code were found: looked in {looked}.\n"
+        "Name a folder with `everest night --transcripts DIR`, "
+        "or see how it looks with `everest demo`."
+    )
+
+
+def _after(where: Setting) -> list[str]:
+    lines = where.places.morning.read_text("utf-8").splitlines()
+    summary = next((line for line in lines[1:] if line.strip()), "")
+    return [summary, f"The morning report: {where.places.morning} (`everest morning` shows it)."]
+
+
+def _night(where: Setting) -> NightReport:
+    from flows.nightly import night as body  # noqa: PLC0415
+    from tasks.night import opened  # noqa: PLC0415
+    from tasks.steps import plain_steps  # noqa: PLC0415
+
+    with shown() as progress, opened(where, progress=progress) as run:
+        return body(plain_steps(), run)
+
+
+def _night_wherever(where: Setting, transcripts: Path | None) -> NightReport:
+    """Run the night under the Prefect API that is configured, or in this process alone."""
+    from flows.nightly import nightly  # noqa: PLC0415
+    from tasks.orchestration import answers, api_in_use  # noqa: PLC0415
+
+    url = api_in_use()
+    if url and answers(url):
+        return nightly(None if transcripts is None else str(transcripts))
+    if url:
+        typer.echo(f"Prefect does not answer at {url}; the night runs without it.", err=True)
+    return _night(where)
+
+
+def _report(where: Setting) -> str:
+    """Return the last report as a person reads it: without the mark that the next night needs."""
+    text = where.places.morning.read_text("utf-8")
+    return text.partition(f"\n{MARKER}")[0]
