@@ -18,7 +18,7 @@ from tasks.domain.report import (
     Shelf,
     Strengthened,
 )
-from tasks.domain.units import USABLE, Lesson, Lifecycle, Outcome, Trust
+from tasks.domain.units import USABLE, EpisodeKind, Lesson, Lifecycle, Outcome, Trust
 from tasks.night import Run
 from tasks.render.plan import Rendered
 from tasks.store import reads
@@ -146,10 +146,12 @@ class Gathered:
         return self._names.get(lesson.scope.project_id, lesson.scope.project_id)
 
 
-def _best_first(lesson: Lesson) -> tuple[int, int, float, str]:
+def _best_first(lesson: Lesson) -> tuple[int, bool, int, float, str]:
+    """Order confirmed lessons first, then what the person said before what only failed."""
     rank = (Trust.VERIFIED, Trust.CORROBORATED, Trust.CANDIDATE)
     place = rank.index(lesson.trust) if lesson.trust in rank else len(rank)
-    return place, -lesson.seen, -lesson.valid_from.timestamp(), lesson.id
+    failed = lesson.kind is not EpisodeKind.CORRECTION
+    return place, failed, -lesson.seen, -lesson.valid_from.timestamp(), lesson.id
 
 
 def _retired_by(lesson: Lesson, action: str) -> RetiredBy | None:

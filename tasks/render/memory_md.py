@@ -16,7 +16,7 @@ from tasks.domain.clock import local_day
 from tasks.domain.ids import shown
 from tasks.domain.markers import FILE_PREFIX, SECTION_BEGIN, SECTION_END
 from tasks.domain.strength import value_at
-from tasks.domain.units import Lesson, Trust
+from tasks.domain.units import EpisodeKind, Lesson, Trust
 from tasks.render.lesson_file import file_name, rule_of
 
 MOST_LINES: Final = 80
@@ -89,11 +89,16 @@ class NotUtf8Error(ValueError):
 
 
 def best_first(lessons: Iterable[Lesson], at: datetime) -> list[Lesson]:
-    """Return lessons in the order of their lines: verified, then seen, then strength, then id."""
+    """Return lessons in the order of their lines.
+
+    Verified ones first, then what the person said before what only failed; then by how often seen,
+    by strength, by id.
+    """
     return sorted(
         lessons,
         key=lambda x: (
             x.trust is not Trust.VERIFIED,
+            x.kind is not EpisodeKind.CORRECTION,
             -x.seen,
             -value_at(x.strength, at, pinned=x.pinned),
             x.id,

@@ -13,7 +13,7 @@ from typing import Final, assert_never
 
 from tasks.domain.units import Episode, EpisodeKind
 from tasks.wording.remedies import remedy_of
-from tasks.wording.spans import Rule, content_words, rule_of, stopped_first, trimmed
+from tasks.wording.spans import Form, Rule, content_words, rule_of, stopped_first, trimmed
 from tasks.wording.unsafe import neutralised, unsafe
 
 TEXT_ROOM: Final = 300
@@ -21,8 +21,11 @@ QUOTE_ROOM: Final = 500
 _TELLING: Final = 3  # content words that a surprise must hold
 _NAME: Final = re.compile(r"[\w.+-]{1,40}")
 _LEAD: Final = re.compile(
-    r"(?i)^(?:(?:ah|oh|so|and|but|ok|it|this|that)[\s,]+)*turn(?:s|ed)\sout\s(?:that\s)?"
+    r"(?i)^(?:(?:ah|oh|so|and|but|ok|it|this|that)[\s,]+)*"
+    r"(?:turn(?:s|ed)\sout|surprisingly|unexpectedly|to\smy\ssurprise)[\s,]+(?:that\s)?"
 )
+_SO_I: Final = re.compile(r"(?i),?\s(?:so|hence|therefore|which is why)\s(?:i|we)\b.*")
+"""What the agent did about it, which was for that task."""
 _FIRST_PERSON: Final = re.compile(r"(?i)\b(?:i|i['’]\w+|my|me|we|us|our|you|your)\b")
 
 
@@ -76,6 +79,8 @@ def _corrected(episodes: Sequence[Episode]) -> Wording:
     episode, rule = min(
         put, key=lambda one: (one[0].rule == "", one[1].form, -one[0].at.timestamp(), one[0].id)
     )
+    if rule.form is Form.QUOTED and len({one.session_id for one in episodes}) == 1:
+        return Unworded("the person's words are no plain rule and were said in one session only")
     return _checked(rule.text, neutralised(episode.words), neutralised(episode.rule))
 
 
@@ -98,16 +103,18 @@ def _failed(episodes: Sequence[Episode]) -> Wording:
 
 
 def _shown(episodes: Sequence[Episode]) -> str:
-    """Return the first error's words that are safe to show; without any, what failed and when."""
-    words = (neutralised(episode.words) for episode in episodes)
-    safe = next((said for said in words if said and not unsafe(said)), "")
+    """Return the first error's words that are safe to show, or their first line; else its date."""
+    whole = [neutralised(episode.words) for episode in episodes]
+    heads = [neutralised(episode.words.partition("\n")[0]) for episode in episodes]
+    safe = next((said for said in (*whole, *heads) if said and not unsafe(said)), "")
     first = episodes[0]
-    return safe or f"{neutralised(first.title)} (first on {first.at:%Y-%m-%d})"
+    name = first.error_class.replace("_", " ")
+    return safe or f"A call failed ({name}), first on {first.at:%Y-%m-%d}"
 
 
 def _surprised(episodes: Sequence[Episode]) -> Wording:
     for episode in sorted(episodes, key=lambda one: (one.at, one.id)):
-        said = _LEAD.sub("", neutralised(episode.words))
+        said = _SO_I.sub("", _LEAD.sub("", neutralised(episode.words)))
         if (
             not _FIRST_PERSON.search(said)
             and rule_of(said)

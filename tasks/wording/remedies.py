@@ -63,7 +63,9 @@ def _taught(episodes: Sequence[Episode]) -> list[Episode]:
 
 def _teaches(episode: Episode, row: Mapping[str, Any]) -> bool:
     reporters = table(__package__, "remedies")["reporters"]["commands"]
-    return bool(row) and not (row.get("own") and episode.command in reporters)
+    reported = row.get("own") and episode.command in reporters
+    vague = episode.command and not row.get("shell", True)
+    return bool(row) and not reported and not vague
 
 
 def _row(name: str) -> Mapping[str, Any]:
@@ -86,11 +88,15 @@ def _slots(episodes: Sequence[Episode], row: Mapping[str, Any]) -> dict[str, str
 
 
 def _ways(episodes: Sequence[Episode], hint: str) -> list[str]:
-    """Return the commonest ways of running: those the hint fits, else the programs' names."""
-    known = [way for one in episodes for way in runs(one.topic) if _WAY.fullmatch(way)]
-    fitting = [way for way in known if re.search(hint, way)] if hint else known
-    bare = [one.command for one in episodes if _NAME.fullmatch(one.command)]
-    return _commonest(fitting or bare, _MOST_WAYS)
+    """Return the commonest ways of running, those the hint fits before all others."""
+    known = [way for one in episodes for way in _ways_of(one)]
+    return _commonest([way for way in known if re.search(hint, way)] or known, _MOST_WAYS)
+
+
+def _ways_of(episode: Episode) -> list[str]:
+    """Return how an episode's command was run, at least its program."""
+    ways = [way for way in runs(episode.topic) if _WAY.fullmatch(way)]
+    return ways or [episode.command] * bool(_NAME.fullmatch(episode.command))
 
 
 def _named(episode: Episode) -> str:

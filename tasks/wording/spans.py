@@ -47,7 +47,7 @@ def rule_of(span: str, about: str = "") -> Rule | None:
     """
     bare = trimmed(span)
     if _matches("hanging", bare):
-        bare = trimmed(_pattern("aside").sub("", bare))
+        bare = _without_aside(bare)
     if not _has_content(bare) or len(bare) > _ROOM:
         return None
     if _matches("tied", bare) or _matches("vague", bare):
@@ -81,6 +81,14 @@ def content_words(text: str) -> tuple[str, ...]:
     empty = _empty()
     words = (word.strip(".-/`'’").lower() for word in _WORD.findall(text))
     return tuple(word for word in words if word and word.replace("’", "'") not in empty)
+
+
+def _without_aside(bare: str) -> str:
+    """Return a span up to its aside; an aside that says why just now makes all of it fleeting."""
+    aside = _pattern("aside").search(bare)
+    if aside is None or _matches("fleeting", aside.group()):
+        return bare
+    return trimmed(bare[: aside.start()])
 
 
 def _put(bare: str, span: str) -> Rule | None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tasks.domain.ids import shown
 from tasks.domain.markers import SECTION_BEGIN, SECTION_END
-from tasks.domain.units import Trust
+from tasks.domain.units import EpisodeKind, Trust
 from tasks.render.memory_md import (
     MOST_BYTES,
     MOST_LINES,
@@ -146,6 +146,11 @@ def test_best_lines_come_first() -> None:
     often = lesson("often", sessions=3)
     once = lesson("once")
     assert best_first([once, often, verified], NOW) == [verified, often, once]
+
+
+def test_what_the_person_said_comes_before_what_only_failed_more_often() -> None:
+    said, failed = lesson("said"), lesson("failed", sessions=7, kind=EpisodeKind.ERROR)
+    assert best_first([failed, said], NOW) == [said, failed]
 
 
 @given(st.lists(st.integers(1, 300), max_size=120))

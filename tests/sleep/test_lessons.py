@@ -220,7 +220,7 @@ class TestErrorKeys:
         world.error("s2", error_class="exit_nonzero", theme=5, topic=topic)
         world.error("s3", error_class="exit_nonzero", theme=5)
         lesson = only(passed(world))
-        assert lesson.text.startswith("Use `uv run pytest` instead of `python -m pytest`")
+        assert lesson.text.startswith("Use `uv run pytest`, not `python -m pytest`")
         assert lesson.sessions == ("s1", "s2")
 
     def test_an_error_joins_the_lesson_of_its_key_and_no_other(self) -> None:

@@ -115,8 +115,12 @@ def test_a_plain_statement_stands_without_a_frame(rule: str, text: str) -> None:
         ),
     ],
 )
-def test_everything_else_is_quoted(rule: str, text: str) -> None:
-    assert worded(rule) == text
+def test_everything_else_is_quoted_once_it_came_back(rule: str, text: str) -> None:
+    said = episode(words=rule, rule=rule)
+    assert worded(rule) == ""
+    made = word(EpisodeKind.CORRECTION, [said, replace(said, id="e2", session_id="s2")])
+    assert isinstance(made, Worded)
+    assert made.text == text
 
 
 def test_a_rule_that_says_first_names_what_it_comes_before() -> None:
@@ -168,12 +172,18 @@ def test_a_vague_word_is_not_saved_by_a_command_beside_it() -> None:
 
 def test_an_open_question_is_no_rule_and_a_rhetorical_one_is() -> None:
     assert worded("do we need the hook at all then?") == ""
-    assert worded("why don't we keep the hook?") != ""
+    said = "why don't we keep the hook?"
+    twice = [episode(words=said), episode(words=said, id="e2", session_id="s2")]
+    assert isinstance(word(EpisodeKind.CORRECTION, twice), Worded)
 
 
 def test_a_hanging_reason_is_cut_off_a_rule_that_stands_by_itself() -> None:
-    rule = "don't forget to switch to a fresh branch because this one is merged"
-    assert worded(rule) == "Switch to a fresh branch."
+    assert worded("name files by date for those we archive") == "Name files by date."
+
+
+def test_a_reason_that_holds_for_the_moment_makes_the_rule_fleeting() -> None:
+    assert worded("don't forget to switch to a fresh branch because this one is merged") == ""
+    assert worded("don't forget to switch to a fresh branch") == "Switch to a fresh branch."
 
 
 @pytest.mark.parametrize(
@@ -234,16 +244,17 @@ def test_what_any_agent_knows_is_taught_only_when_it_keeps_coming_back() -> None
 
 
 def test_the_commonest_fitting_way_of_running_is_named() -> None:
-    met = failed("lint", sessions=2, command="mise", topic=("Bash", "mise", "mise run fmt"))
+    met = failed("lint", sessions=2, command="mise", topic=("Bash", "mise", "mise run lint"))
     met += failed("lint", sessions=1, command="go", topic=("Bash", "go", "go build"))
-    assert "(`mise run fmt`)" in remedy(met)
+    assert "(`mise run lint`)" in remedy(met)
+    assert "(`go build`)" in remedy([met[2], replace(met[2], session_id="s7", id="e7")])
     assert "(`ruff`)" in remedy(failed("lint", sessions=2, command="ruff"))
 
 
 def test_what_worked_instead_is_the_rule_whatever_the_class() -> None:
     topic = ("Bash", "npm", "npm install", "npm install → pnpm install")
     met = failed("exit_nonzero", sessions=2, command="npm", topic=topic)
-    assert remedy(met).startswith("Use `pnpm install` instead of `npm install`:")
+    assert remedy(met).startswith("Use `pnpm install`, not `npm install`,")
     assert remedy(met[:1]) == ""
     assert remedy(failed("exit_nonzero", sessions=2, command="npm", topic=topic[:3])) == ""
     strange = (*topic[:2], "npm install → pnpm install; rm -r /")
@@ -255,10 +266,12 @@ def test_an_error_without_a_remedy_or_with_a_strange_name_makes_no_lesson() -> N
     assert remedy(failed("test_failed", sessions=3, command="x; rm -r")) == ""
     assert remedy(failed("test_failed", sessions=3, command="gh")) == ""  # it shows others' work
     assert remedy(failed("test_failed", sessions=3, command="pytest")) != ""
+    assert remedy(failed("file_missing", sessions=3, command="wsl")) == ""
+    assert remedy(failed("file_missing", sessions=3, tool="Read")) != ""
 
 
 def test_an_errors_quote_is_its_own_words_and_never_the_rule() -> None:
-    unsafe, safe = failed("command_missing", sessions=2, command="jqq", title="Bash jqq: missing")
+    unsafe, safe = failed("command_missing", sessions=2, command="jqq")
     unsafe = replace(unsafe, words="see https://example.org/jqq")
     safe = replace(safe, words="bash: jqq: command not found")
     made = word(EpisodeKind.ERROR, [unsafe, safe])
@@ -266,7 +279,11 @@ def test_an_errors_quote_is_its_own_words_and_never_the_rule() -> None:
     assert made.quote == "bash: jqq: command not found"
     without = word(EpisodeKind.ERROR, [unsafe, replace(unsafe, id="e9", session_id="s9")])
     assert isinstance(without, Worded)
-    assert without.quote == "Bash jqq: missing (first on 2026-03-02)"
+    assert without.quote == "A call failed (command missing), first on 2026-03-02"
+    headed = replace(unsafe, words="jqq is missing\nsee https://example.org/jqq")
+    shown = word(EpisodeKind.ERROR, [headed, replace(headed, id="e9", session_id="s9")])
+    assert isinstance(shown, Worded)
+    assert shown.quote == "jqq is missing"
 
 
 def test_a_surprise_is_a_thing_to_check_when_it_stands_by_itself() -> None:
@@ -278,6 +295,10 @@ def test_a_surprise_is_a_thing_to_check_when_it_stands_by_itself() -> None:
     assert isinstance(made, Worded)
     assert made.text == 'Check first: "the importer never clears its cache"'
     assert isinstance(word(EpisodeKind.SURPRISE, [hangs]), Unworded)
+    done = replace(stands, words="Surprisingly, the tariff is in cents, not euros, so I store 250.")
+    told = word(EpisodeKind.SURPRISE, [done])
+    assert isinstance(told, Worded)
+    assert told.text == 'Check first: "the tariff is in cents, not euros"'
 
 
 @pytest.mark.parametrize("kind", [EpisodeKind.SESSION, EpisodeKind.ENVIRONMENT, EpisodeKind.NOTE])

@@ -17,6 +17,7 @@ from tasks.evidence.detectors.cues import table
 _SHELLS: Final = frozenset({"Bash", "PowerShell", "shell", "exec_command", "run_shell_command"})
 _ASSIGNED: Final = re.compile(r"^\w+=")
 _STEP: Final = re.compile(r"&&|\|\|?|;")
+_QUOTED: Final = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
 _NAME_ROOM: Final = 40
 _PLAIN: Final = re.compile(r"[a-z][a-z0-9:_-]{0,30}")
 _MODULE: Final = re.compile(r"[A-Za-z_][\w.]{0,30}")
@@ -60,7 +61,8 @@ def _steps(call: ToolCall) -> Iterator[list[str]]:
     if call.name not in _SHELLS:
         return
     prefixes = _names("prefixes")
-    for step in _STEP.split(call.line):
+    line = _QUOTED.sub(lambda quoted: _STEP.sub(" ", quoted.group()), call.line)
+    for step in _STEP.split(line):
         words = _words(step)
         while words and (
             _ASSIGNED.match(words[0]) or words[0].startswith("-") or words[0] in prefixes

@@ -51,6 +51,7 @@ def test_the_text_tells_the_class(tool: str, text: str, expected: str) -> None:
         ("cat notes.txt | head", "cat"),
         ("sleep 30; npx -y eslint .", "eslint"),
         ("git commit -m 'open", "git"),
+        ("sed -i 's/a/b/; s/load(x)/save/' y.go && go vet ./...", "go"),
         ("", ""),
     ],
 )
