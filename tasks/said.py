@@ -54,7 +54,7 @@ def remember(  # noqa: PLR0913  what, for whom, by whom and when
         UsageError: when there is nothing in it, or too much.
         Refused: when this very value was rejected or forgotten in this scope.
     """
-    clean = redact(text.strip())
+    clean = redact(text.encode(errors="replace").decode().strip())
     if not canon.canon(clean):
         raise UsageError("nothing to remember: the text is empty")
     if len(clean) > MAX_NOTE:

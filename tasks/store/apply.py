@@ -84,13 +84,17 @@ def apply(database: Database, record: Record, digest: str) -> None:
 
 
 def put_rows(database: Database, table: Table, rows: list[dict[str, Any]]) -> None:
-    """Insert or replace rows of a table in one statement; unknown keys of a row are passed over."""
+    """Insert or replace rows of a table in one statement; unknown keys of a row are passed over.
+
+    Of rows with one key the last counts: within a statement DuckDB would keep any of them.
+    """
     if not rows:
         return
+    last = {tuple(row[column] for column in table.key): row for row in rows}
     database.run(
         f"INSERT OR REPLACE INTO {table.name} BY NAME "  # noqa: S608  names come from the schema
         "SELECT u.* FROM (SELECT unnest(from_json(?::JSON, ?)) AS u)",
-        [orjson.dumps(rows).decode(), _structure(table)],
+        [orjson.dumps(list(last.values())).decode(), _structure(table)],
     )
 
 
