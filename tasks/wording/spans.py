@@ -97,7 +97,8 @@ def _put(bare: str, span: str) -> Rule | None:
     if stated := _stated(bare, span):
         return Rule(stated, Form.STATEMENT)
     quoted = _quoted(bare, span)
-    return Rule(quoted, Form.QUOTED) if quoted else None
+    form = Form.STATEMENT if _matches("taste", bare) else Form.QUOTED
+    return Rule(quoted, form) if quoted else None
 
 
 def _imperative(bare: str) -> str:

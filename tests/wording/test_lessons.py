@@ -66,6 +66,12 @@ def worded(rule: str, **given: object) -> str:
         ("From now on always name the unit", "Always name the unit."),
         ("as I said yesterday, keep the changelog short", "Keep the changelog short."),
         ("please make sure to squash the commits", "Squash the commits."),
+        ("you keep forgetting to update the changelog", "Update the changelog."),
+        ("always answer in English, my colleagues read this too", "Always answer in English."),
+        (
+            "stop adding comments everywhere, the code should speak for itself",
+            "Stop adding comments everywhere: the code should speak for itself.",
+        ),
         ("before a release, dont forget to tag main", "Before a release, tag main."),
     ],
 )
@@ -88,13 +94,25 @@ def test_an_order_whose_grammar_is_sure_becomes_an_imperative(rule: str, text: s
             "I said that the other day: we always use bun in this repo",
             "We always use bun in this repo.",
         ),
+        ("no emojis in commit messages please", "No emojis in commit messages."),
+        ("All public functions need docstrings", "All public functions need docstrings."),
+        (
+            "the schema folder is generated, don't edit it by hand",
+            "The schema folder is generated, don't edit it by hand.",
+        ),
+        (
+            "I always want a plan before you write code",
+            'The person said: "I always want a plan before you write code"',
+        ),
         (
             "for manual releases we use the signing hook",
             "For manual releases we use the signing hook.",
         ),
     ],
 )
-def test_a_plain_statement_stands_without_a_frame(rule: str, text: str) -> None:
+def test_a_plain_statement_stands_with_a_frame_only_for_one_persons_wish(
+    rule: str, text: str
+) -> None:
     assert worded(rule) == text
 
 

@@ -22,6 +22,7 @@ _FEW: Final = 3
 _CLAUSE: Final = 600
 _COMMA: Final = re.compile(r",\s+")
 _CONDITION: Final = re.compile(r"(?i)(?:before|after|when|whenever|if|unless|while|for)\b")
+_HANGS: Final = re.compile(r"(?i)(?:[\w'’-]+\s){1,4}(?:it|them|they|that|its)\b")
 _ASIDE: Final = re.compile(r"\s\([^()]*\)?\s*$")
 _WRITES: Final = frozenset({"Write", "Edit", "MultiEdit"})
 
@@ -112,7 +113,8 @@ def _rule(parts: tuple[str, ...], exchange: Exchange, *, correction: bool) -> st
 def _from_first(clause: str, bar: float) -> str:
     """Return a clause from its first part that reaches the bar alone, its last aside left out.
 
-    A condition before that part ("before you commit, …") stays with it.
+    A condition before that part ("before you commit, …") stays with it, and so does all before it
+    that it speaks of ("the folder is generated, never edit it").
     """
     bare = _ASIDE.sub("", clause)
     starts = [0, *(comma.end() for comma in _COMMA.finditer(bare))]
@@ -121,7 +123,7 @@ def _from_first(clause: str, bar: float) -> str:
     for start, end in zip(starts, ends, strict=True):
         part = bare[start:end].strip(" ,")
         if _lasting(part) >= bar:
-            return bare[condition:].strip()
+            return bare[0 if _HANGS.match(part) else condition :].strip()
         condition = start if _CONDITION.match(part) else end
     return clause
 

@@ -48,6 +48,9 @@ def test_these_corrections_outlast_the_task(words: str, rule: str) -> None:
         "no. No matching commits found on the branch",
         "no, we don't diff it, we only read it",
         "no, keep the message and make sure the tests are separate",
+        "for every test in load_test.go i'd like to see literal values",
+        "general purpose for future sessions in this repo",
+        "all tests should pass now, no?",
     ],
 )
 def test_a_failure_report_or_a_word_on_this_case_is_never_lasting(words: str) -> None:
@@ -60,6 +63,15 @@ def test_a_failure_report_or_a_word_on_this_case_is_never_lasting(words: str) ->
         "ok, add the two cases, and always write the tests table driven",
         "yes please. don't forget to branch off main from now on",
         "make sure to squash the commits every time",
+        "we don't mock in this codebase",
+        "in this project all dates are UTC",
+        "every new endpoint needs an integration test",
+        "commit messages should be in imperative mood",
+        "please keep functions under 30 lines",
+        "use British spelling in all docs",
+        "for UI changes always attach a screenshot",
+        "I always want a plan before you write code",
+        "Going forward, put new endpoints under api/v2",
     ],
 )
 def test_a_lasting_rule_without_a_correction_is_standing(words: str) -> None:
@@ -70,6 +82,12 @@ def test_a_lasting_rule_without_a_correction_is_standing(words: str) -> None:
 def test_the_rule_leaves_an_aside_and_what_stands_before_it_out() -> None:
     words = "add both cases, use table driven tests where possible (the old ones too)"
     assert read(Exchange(said(words), DONE)).rule == "use table driven tests where possible"
+
+
+def test_the_rule_keeps_what_its_pronoun_stands_for() -> None:
+    words = "the schema folder is generated, never edit it by hand"
+    assert read(Exchange(said(words), DONE)).rule == words
+    assert read(Exchange(said(f"ok, never edit schemas, {words}"), DONE)).rule.startswith("never")
 
 
 def test_the_rule_keeps_the_condition_before_it() -> None:
