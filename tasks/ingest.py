@@ -33,7 +33,7 @@ from tasks.domain.proposals import (
 )
 from tasks.domain.redaction import redact
 from tasks.domain.scope import Scope
-from tasks.domain.session import PersonTurn, ReadCounts, Session
+from tasks.domain.session import AgentTurn, PersonTurn, ReadCounts, Session
 from tasks.domain.units import Project
 from tasks.evidence.claude_code import AGENT, read_session, session_id_of
 from tasks.evidence.copies import drop_copied
@@ -246,7 +246,8 @@ class _Reader:
 
     def _changes(self, one: Changed, reading: SessionRead, scope: Scope) -> list[Change]:
         whole = reading.session
-        session = drop_copied(evidence_form(whole, redact), self._owned_elsewhere(whole))
+        heard = evidence_form(whole, redact)
+        session = drop_copied(heard, self._owned_elsewhere(whole))
         if not any(isinstance(turn, PersonTurn) for turn in session.turns):
             return self._emptied(session, scope)
         length = self._keep_evidence(one, reading, session)
@@ -254,6 +255,10 @@ class _Reader:
         facts = facts_of(session, findings, scope, length)
         facts = replace(facts, turn_ids=tuple(turn_id(turn.uuid) for turn in session.turns))
         episodes = episodes_of(session, findings, scope, self._at)
+        if session is not heard:  # what was said first after a fork answers a turn before it
+            own = _anchors(session)
+            found = episodes_of(heard, detect(heard), scope, self._at)
+            episodes = [episodes[0], *(one for one in found[1:] if one.anchor in own)]
         self._report.sessions += 1
         return [PutSession(facts), *(PutEpisode(episode) for episode in episodes)]
 
@@ -373,6 +378,11 @@ def survey(roots: Sequence[Path]) -> Iterator[tuple[Path, int, int, int]]:
 def turn_id(uuid: str) -> str:
     """Return the digest under which a turn is known: the first 16 hex of SHA-256 of its uuid."""
     return hashlib.sha256(uuid.encode()).hexdigest()[:16]
+
+
+def _anchors(session: Session) -> set[str]:
+    calls = (turn.calls for turn in session.turns if isinstance(turn, AgentTurn))
+    return {turn.uuid for turn in session.turns} | {call.id for made in calls for call in made}
 
 
 def _known_projects(store: Store) -> tuple[dict[str, str], dict[str, Project]]:
