@@ -8,13 +8,19 @@ import pytest
 
 from tasks.demo import DemoWeek, write_week
 from tasks.domain.redaction import redact
+from tasks.domain.scope import Scope
 from tasks.domain.session import AgentTurn, Channel, PersonTurn, ResultState, Session
+from tasks.domain.units import Episode, EpisodeKind
 from tasks.evidence.claude_code import read_session
 from tasks.evidence.detectors import detect
+from tasks.evidence.episodes import episodes_of
 from tasks.evidence.reading import SessionRead
 from tasks.render.places import encode
+from tasks.sleep.error_key import error_key
+from tasks.wording import Worded, word
 
 NOW = datetime(2026, 11, 30, 3, 0, tzinfo=UTC)
+SCOPE = Scope("me", "user", "default", "demo")
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +141,38 @@ def test_the_pasted_credential_is_one_that_redaction_knows(week: DemoWeek) -> No
     holding = [text for text in texts if week.token in text]
     assert len(holding) == 1
     assert week.token not in str(redact(holding[0]))
+
+
+def test_what_it_teaches_reads_as_rules_that_a_stranger_can_follow(
+    sessions: list[Session],
+) -> None:
+    found = {text for one in sessions for text in told(one)}
+    assert found >= {
+        "Don't mock the database in tests; use the test container.",
+        "We always use pnpm in this repo.",
+        "File names are kebab-case here, always: export-orders.ts.",
+        "Run the tests with uv run pytest: the system Python has nothing installed.",
+        "Always make a branch and open a pull request, even for small changes.",
+        "We don't keep dead code.",
+    }
+    assert not any("The person" in text for text in found)
+
+
+def test_a_way_that_failed_twice_is_told_with_the_way_that_worked(sessions: list[Session]) -> None:
+    alike: dict[object, list[Episode]] = {}
+    for one in sessions:
+        for episode in episodes_of(one, detect(one), SCOPE, NOW):
+            if key := error_key(episode):
+                alike.setdefault(key, []).append(episode)
+    made = [word(EpisodeKind.ERROR, each) for each in alike.values()]
+    assert {one.text for one in made if isinstance(one, Worded)} == {
+        "Use `uv run pytest`, not `python -m pytest`, which has failed here.",
+        "Use `pnpm install`, not `npm install`, which has failed here.",
+    }
+
+
+def told(session: Session) -> list[str]:
+    """Return the texts that each lasting rule of a session would have by itself."""
+    rules = [one for one in episodes_of(session, detect(session), SCOPE, NOW) if one.lasting]
+    made = [word(EpisodeKind.CORRECTION, [rule]) for rule in rules]
+    return [one.text for one in made if isinstance(one, Worded)]

@@ -72,14 +72,19 @@ def word(kind: EpisodeKind, episodes: Sequence[Episode]) -> Wording:
 
 
 def _corrected(episodes: Sequence[Episode]) -> Wording:
-    """Word the episodes' clearest rule: stated rules first, then orders, then the latest words."""
-    put = [(episode, rule) for episode in episodes if (rule := _rule(episode)) is not None]
+    """Word the episodes' clearest rule: stated rules first, then orders, then the latest words.
+
+    Of one session only what was heard as a rule may be worded: it alone is why there is a lesson.
+    """
+    lone = len({one.session_id for one in episodes}) == 1
+    may = [one for one in episodes if one.rule or not lone]
+    put = [(episode, rule) for episode in may if (rule := _rule(episode)) is not None]
     if not put:
         return Unworded("the person's words do not stand by themselves")
     episode, rule = min(
         put, key=lambda one: (one[0].rule == "", one[1].form, -one[0].at.timestamp(), one[0].id)
     )
-    if rule.form is Form.QUOTED and len({one.session_id for one in episodes}) == 1:
+    if rule.form is Form.QUOTED and lone:
         return Unworded("the person's words are no plain rule and were said in one session only")
     return _checked(rule.text, neutralised(episode.words), neutralised(episode.rule))
 

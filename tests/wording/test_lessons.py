@@ -247,6 +247,17 @@ def remedy(episodes: list[Episode]) -> str:
     return made.text if isinstance(made, Worded) else ""
 
 
+def test_of_one_session_only_what_was_heard_as_a_rule_is_worded() -> None:
+    vague = "the things there should never be like that"
+    rule = episode(words=vague, rule=vague)
+    beside = episode(words="use the newer date of the commits", id="e2")
+    assert isinstance(word(EpisodeKind.CORRECTION, [rule, beside]), Unworded)
+    elsewhere = replace(beside, session_id="s2")
+    made = word(EpisodeKind.CORRECTION, [rule, elsewhere])
+    assert isinstance(made, Worded)
+    assert made.text == "Use the newer date of the commits."
+
+
 def test_an_error_becomes_the_remedy_of_its_class_with_its_own_names() -> None:
     unread = failed("not_read", sessions=3, tool="Edit", words="File has not been read yet.")
     made = word(EpisodeKind.ERROR, [*unread, replace(unread[0], id="w", tool="Write")])
