@@ -39,9 +39,9 @@ from tasks.evidence.claude_code import AGENT, read_session, session_id_of
 from tasks.evidence.copies import drop_copied
 from tasks.evidence.detectors import detect
 from tasks.evidence.episodes import episodes_of, facts_of
-from tasks.evidence.lines import open_transcript
+from tasks.evidence.lines import UNREADABLE, open_transcript
 from tasks.evidence.reading import Mark, NothingRead, Resume, SessionRead
-from tasks.evidence.roots import find_transcripts
+from tasks.evidence.roots import find_transcripts, in_words
 from tasks.evidence.states import FileChange, FileState, how_changed, state_of
 from tasks.evidence.words import (
     append_evidence,
@@ -162,7 +162,7 @@ class _Reader:
         for root in roots:
             listed = find_transcripts(root)
             self._report.files += len(listed.transcripts)
-            self._report.problems += [f"{one.path}: {one.why}" for one in listed.set_aside]
+            self._report.problems += [one.told() for one in listed.set_aside]
             for path in listed.transcripts:
                 change = self._change(path, known.get(str(path)))
                 if change is not FileChange.UNCHANGED:
@@ -203,13 +203,15 @@ class _Reader:
         match reading:
             case NothingRead(reason=reason, counts=counts):
                 self._count(counts, one)
-                self._report.problems.append(f"{one.path}: {reason}")
+                self._report.problems.append(f"{in_words(one.path)}: {reason}")
                 if counts.read or reason == "the file is empty":
                     self._commit([], one, counts, _Read(reading.bytes_read, 0, None, seen))
             case SessionRead(session=session, mark=mark, cut=cut):
                 self._count(session.counts, one)
                 if cut:
-                    self._report.problems.append(f"{one.path}: {cut}; what came before it was read")
+                    self._report.problems.append(
+                        f"{in_words(one.path)}: {cut}; what came before it was read"
+                    )
                 left_out, proposals = self._proposals(one, reading)
                 end = _Read(session.bytes_read, reading.lines_read, mark, seen, left_out)
                 self._commit(proposals, one, session.counts, end)
@@ -329,7 +331,7 @@ class _Reader:
         try:
             state = state_of(one.path, end.bytes_read, end.lines_read)
         except OSError as error:
-            self._report.problems.append(f"{one.path}: {error.strerror or error}")
+            self._report.problems.append(f"{in_words(one.path)}: {error.strerror or error}")
             return
         if end.seen is not None:  # what was written while we read is still to be read
             size, mtime_ns, inode = end.seen
@@ -423,7 +425,7 @@ def _first_timestamp(path: Path) -> bytes:
     try:
         with open_transcript(path) as stream:
             found = _TIMESTAMP.search(stream.read(_HEAD))
-    except (OSError, EOFError):
+    except UNREADABLE:
         return b""
     return found[1] if found else b""
 

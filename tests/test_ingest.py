@@ -354,12 +354,31 @@ def _cut_gzip(path: Path) -> str:
     return "the compressed file is cut off"
 
 
+def _damaged_gzip(path: Path) -> str:
+    packed = path.with_suffix(".jsonl.gz")
+    packed.write_bytes(gzip.compress(b"")[:10] + b"\xff" * 50)
+    return "damaged"
+
+
+def _pipe(path: Path) -> str:
+    os.mkfifo(path)
+    return "not a file"
+
+
+def _no_text(path: Path) -> str:
+    path.with_name(os.fsdecode(b"\xff\nbad.jsonl")).touch()
+    return r"\xff\x0abad.jsonl"
+
+
 def _dangling(path: Path) -> str:
     path.symlink_to(path.with_name("nowhere"))
     return "not a file"
 
 
-@pytest.mark.parametrize("spoil", [_empty, _folder, _noise, _silent, _cut_gzip, _dangling])
+@pytest.mark.parametrize(
+    "spoil",
+    [_empty, _folder, _noise, _silent, _cut_gzip, _damaged_gzip, _pipe, _no_text, _dangling],
+)
 def test_one_bad_file_is_told_and_stops_nothing(world: World, spoil: Callable[[Path], str]) -> None:
     good = talk(world.transcript("s1")).write()
     why = spoil(good.with_name("bad.jsonl"))

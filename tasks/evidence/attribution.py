@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from tasks.evidence.lines import open_transcript
+from tasks.evidence.lines import UNREADABLE, TooLong, lines_of, open_transcript
 from tasks.evidence.roots import find_transcripts
 
 _CALL: Final = b'"tool_use"'
@@ -46,12 +46,13 @@ def written_by_agents(
 
 def _writes(transcript: Path, named: bytes) -> bool:
     try:
-        with open_transcript(transcript) as lines:
+        with open_transcript(transcript) as stream:
             return any(
                 named in line and _CALL in line and any(tool in line for tool in _WRITING)
-                for line in lines
+                for line in lines_of(stream)
+                if not isinstance(line, TooLong)
             )
-    except (OSError, EOFError):
+    except UNREADABLE:
         return False
 
 

@@ -16,8 +16,10 @@ from tasks.domain.session import ReadCounts
 from tasks.evidence.conversation import Conversation
 from tasks.evidence.facts import Facts
 from tasks.evidence.lines import (
+    TooLong,
     aside_type,
     is_compressed,
+    lines_of,
     open_transcript,
     parsed,
     records_of,
@@ -87,7 +89,7 @@ class _Reader:
         try:
             if self._offset:
                 stream.seek(self._offset)
-            self._lines(stream)
+            self._lines(lines_of(stream))
         except EOFError:
             return "the compressed file is cut off"
         except (gzip.BadGzipFile, zlib.error) as error:
@@ -96,9 +98,12 @@ class _Reader:
             return error.strerror or str(error)
         return ""
 
-    def _lines(self, lines: Iterable[bytes]) -> None:
+    def _lines(self, lines: Iterable[bytes | TooLong]) -> None:
         counts = self._conversation.counts
         for line in lines:
+            if isinstance(line, TooLong):
+                self._pass_over(line)
+                continue
             aside = aside_type(line)
             if aside is not None:
                 counts.read += 1
@@ -126,6 +131,13 @@ class _Reader:
             else:
                 conversation.counts.read += 1
                 conversation.counts.failed.append(self._line + 1)
+
+    def _pass_over(self, line: TooLong) -> None:
+        counts = self._conversation.counts
+        counts.read += 1
+        counts.failed.append(self._line + 1)
+        self._offset += line.length
+        self._line += 1
 
     def _set_mark(self) -> None:
         """Let the mark follow to where the person spoke last, as soon as nothing is open there."""

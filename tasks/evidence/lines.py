@@ -1,20 +1,32 @@
 """Bytes of a transcript as records, one line at a time.
 
-Invariant: lines end at byte 0x0A and nowhere else, and no line can make reading fail: it is
-records, a record known by its first bytes to be no conversation, or bad.
+Invariant: lines end at byte 0x0A and nowhere else, and no line can make reading fail or fill the
+memory: it is records, a record known by its first bytes to be no conversation, too long, or bad.
 """
 
 from __future__ import annotations
 
+import errno
 import gzip
+import io
 import json
+import os
+import stat
+import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import orjson
 
 Record = dict[str, Any]
+
+UNREADABLE: Final = (OSError, EOFError, zlib.error)
+"""What reading a transcript may raise: the disk's errors, and those of a damaged compressed one."""
+
+LONGEST: Final = 64 * 1024 * 1024
+"""Bytes of the longest line that is read; a longer one is passed over, however long it is."""
 
 _TYPE: Final = b'"type":"'
 _WITHIN: Final = 1024
@@ -39,11 +51,71 @@ def is_compressed(path: Path) -> bool:
     return path.suffix == ".gz"
 
 
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """A line of more than `LONGEST` bytes, of which only the length is kept."""
+
+    length: int
+
+
 def open_transcript(path: Path) -> BinaryIO | gzip.GzipFile:
-    """Open a transcript for reading bytes, unpacking it where it is compressed."""
-    if is_compressed(path):
-        return gzip.open(path, "rb")
-    return path.open("rb")
+    """Open a transcript for reading bytes, unpacking it where it is compressed.
+
+    Never waits for a writer: a pipe is an error, and a file of no size (some under /proc block when
+    they are read) is empty.
+
+    Raises:
+        OSError: when there is no file to read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        size = _size_of(descriptor)
+        stream = os.fdopen(descriptor, "rb")
+    except OSError:
+        os.close(descriptor)
+        raise
+    if not size:
+        stream.close()
+        return io.BytesIO()
+    return _Unpacked(stream) if is_compressed(path) else stream
+
+
+def _size_of(descriptor: int) -> int:
+    found = os.fstat(descriptor)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a file")
+    return found.st_size
+
+
+class _Unpacked(gzip.GzipFile):
+    """A compressed transcript that closes the file below it."""
+
+    def __init__(self, below: BinaryIO) -> None:
+        super().__init__(fileobj=below, mode="rb")
+        self._below = below
+
+    def close(self) -> None:
+        super().close()
+        self._below.close()
+
+
+def lines_of(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes | TooLong]:
+    """Yield the lines of a stream with their ends; a last one without may be a part of a line.
+
+    A line that is too long and has no end yet is not yielded.
+    """
+    while line := stream.readline(LONGEST):
+        if len(line) < LONGEST or line.endswith(b"\n"):
+            yield line
+            continue
+        length = len(line)
+        while line and not line.endswith(b"\n"):
+            line = stream.readline(LONGEST)
+            length += len(line)
+        if line:
+            yield TooLong(length)
 
 
 def aside_type(line: bytes) -> str | None:
@@ -104,7 +176,7 @@ def record_at(path: Path, offset: int) -> Record:
     try:
         with path.open("rb") as stream:
             stream.seek(offset)
-            return _record_of(stream.readline())[0] or {}
+            return _record_of(stream.readline(LONGEST))[0] or {}
     except OSError:
         return {}
 

@@ -28,6 +28,10 @@ class SetAside:
     path: Path
     why: str
 
+    def told(self) -> str:
+        """Return it as one line that any terminal and file can take."""
+        return f"{in_words(self.path)}: {self.why}"
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -35,6 +39,11 @@ class Found:
 
     transcripts: tuple[Path, ...]
     set_aside: tuple[SetAside, ...] = ()
+
+
+def in_words(path: Path) -> str:
+    """Return a path as one line of text, whatever bytes its name has."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c) & 0xFF:02x}" for c in str(path))
 
 
 def claude_roots(environ: Mapping[str, str], home: Path) -> list[Path]:
@@ -133,12 +142,23 @@ def _sessions(entries: list[Path], aside: list[SetAside]) -> Iterator[Path]:
 
 def _unusable(path: Path) -> str:
     """Return why a path named like a transcript is none, "" when it is one."""
+    if not _is_text(path):
+        return "its name is no UTF-8 text; give it another name"
     try:
         if path.is_dir():
             return "a folder, named like a transcript"
         return "" if path.is_file() else "not a file"
     except OSError as error:
         return error.strerror or str(error)
+
+
+def _is_text(path: Path) -> bool:
+    """Tell whether a path can be written down: what is no UTF-8 reaches Python as surrogates."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_folder(path: Path) -> bool:

@@ -137,3 +137,15 @@ def _as_nobody(root: Path) -> Iterator[None]:
         os.seteuid(0)
         for path, mode in modes.items():
             path.chmod(mode)
+
+
+def test_a_name_that_is_no_text_is_set_aside_and_can_be_told(root: Path) -> None:
+    project = root / "projects" / "-home-me-shop"
+    (project / os.fsdecode(b"bad\xff\n.jsonl")).touch()
+    found = find_transcripts(root)
+    assert _names(found) == ["a.jsonl.gz", "b.jsonl"]
+    (aside,) = found.set_aside
+    told = aside.told()
+    assert told.isprintable()
+    assert r"bad\xff\x0a.jsonl" in told
+    assert "UTF-8" in told
