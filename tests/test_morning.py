@@ -1,0 +1,93 @@
+"""The morning report: what a night came to, for the day, and only what is new to say."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tasks.demo import write_week
+from tasks.domain.project import Identified
+from tasks.domain.proposals import Actor
+from tasks.domain.report import NightReport
+from tasks.morning import Parts, morning
+from tasks.night import Run
+from tasks.said import decide, remember
+from tasks.steps import PLAIN
+from tests.store.build import DAY, EVERYWHERE, NOW, SCOPE, Home
+
+SHOP = Identified(SCOPE.project_id, "/home/me/shop", "shop")
+
+
+def night(run: Run) -> NightReport:
+    folded, reconciled, ingested = PLAIN.fold(run), PLAIN.reconcile(run), PLAIN.ingest(run)
+    stages = (PLAIN.embed, PLAIN.decay, PLAIN.lessons, PLAIN.merge, PLAIN.verify, PLAIN.predict)
+    slept = tuple(stage(run) for stage in stages)
+    measures = PLAIN.measure(run)
+    PLAIN.publish(run)
+    return morning(run, Parts(folded, reconciled, ingested, slept, measures, PLAIN.render(run)))
+
+
+def nights(house: Home, root: Path, *after: timedelta) -> list[NightReport]:
+    reports = []
+    for one in after:
+        with house.run(root, at=NOW + one) as run:
+            reports.append(night(run))
+    return reports
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Give a week of transcripts."""
+    return write_week(tmp_path / "claude", now=NOW).root
+
+
+def test_the_first_report_tells_what_was_read_and_learned(house: Home, root: Path) -> None:
+    (report,) = nights(house, root, timedelta())
+    assert report.first
+    assert (report.ingested.files, report.ingested.failed) == (12, 0)
+    assert len(report.learned) > 3
+    assert all(one.quote for one in report.learned)
+    text = house.places.morning.read_text("utf-8")
+    for one in report.learned[:3]:
+        assert one.text in text
+    assert house.places.morning.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_same_day_again_hides_nothing_and_the_next_day_begins_anew(
+    house: Home, root: Path
+) -> None:
+    first, second, third = nights(house, root, timedelta(), timedelta(hours=1), DAY)
+    assert second.learned == first.learned
+    assert third.learned == ()
+    assert (first.first, second.first, third.first) == (True, True, False)
+
+
+def test_a_run_that_says_nothing_new_leaves_the_file(house: Home, root: Path) -> None:
+    nights(house, root, timedelta())
+    before = house.places.morning.read_bytes()
+    nights(house, root, timedelta(hours=1))
+    assert house.places.morning.read_bytes() == before
+
+
+def test_the_command_that_answers_a_question_answers_it(house: Home, tmp_path: Path) -> None:
+    """What an agent wanted out waits for the person, who can name it although it is withheld."""
+    (tmp_path / "none").mkdir()
+    memory = house.memory()
+    said = remember(
+        memory, "zebra note", scope=SCOPE, project=SHOP, actor=Actor.PERSON, at=NOW
+    ).unit_id
+    nights(house, tmp_path / "none", timedelta())
+    memory = house.memory()
+    decide(memory, "reject", memory.find(said, EVERYWHERE), reason="x", actor=Actor.AGENT, at=NOW)
+    (report,) = nights(house, tmp_path / "none", DAY)
+    (question,) = report.held
+    assert question.text == "zebra note"
+    (unit,) = re.findall(r"everest reject (\w+) ", question.commands[0])
+    memory = house.memory()
+    found = memory.find(unit, EVERYWHERE)
+    decide(memory, "reject", found, reason="right", actor=Actor.PERSON, at=NOW + DAY)
+    (report,) = nights(house, tmp_path / "none", 2 * DAY)
+    assert report.held == ()
