@@ -1,4 +1,4 @@
-"""What the person's words may do instead of stating a rule: take one back, or report a failure.
+"""What the person's words may do instead of stating a rule: take one back, report a failure, ask.
 
 English only: in another language such words read as an ordinary correction, which waits for a
 second session. Mere disagreement is no retraction; the words must withdraw something said before.
@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from tasks.domain.units import Episode, EpisodeKind
+from tasks.wording import open_question
 
 _WITHDRAWAL: Final = re.compile(
     r"\bi (?:mis-?spoke|take (?:that|it) back|was (?:wrong|mistaken) (?:about|when i|to say))\b"
@@ -42,7 +43,11 @@ def founds_nothing(episode: Episode) -> bool:
     return (
         episode.kind is EpisodeKind.CORRECTION
         and not episode.lasting
-        and (retracts(episode.words) or reports_failure(episode.words))
+        and (
+            retracts(episode.words)
+            or reports_failure(episode.words)
+            or open_question(episode.words)
+        )
     )
 
 

@@ -2,6 +2,7 @@
 
 from tasks.wording.lessons import Held, Unworded, Worded, Wording, word
 from tasks.wording.remedies import lesson_class, stands_apart
+from tasks.wording.spans import open_question
 from tasks.wording.unsafe import neutralised, unsafe
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Wording",
     "lesson_class",
     "neutralised",
+    "open_question",
     "stands_apart",
     "unsafe",
     "word",

@@ -13,7 +13,15 @@ from typing import Final, assert_never
 
 from tasks.domain.units import Episode, EpisodeKind
 from tasks.wording.remedies import remedy_of
-from tasks.wording.spans import Form, Rule, content_words, rule_of, stopped_first, trimmed
+from tasks.wording.spans import (
+    Form,
+    Rule,
+    content_words,
+    one_sentence,
+    rule_of,
+    stopped_first,
+    trimmed,
+)
 from tasks.wording.unsafe import neutralised, unsafe
 
 TEXT_ROOM: Final = 300
@@ -91,7 +99,8 @@ def _corrected(episodes: Sequence[Episode]) -> Wording:
 
 def _rule(episode: Episode) -> Rule | None:
     command = _about(episode)
-    rule = rule_of(neutralised(episode.rule or episode.words), command)
+    span = neutralised(episode.rule or episode.words)
+    rule = rule_of(span, command) if episode.rule or one_sentence(span) else None
     if rule is None:
         return None
     rule = stopped_first(rule, episode.tool, command)

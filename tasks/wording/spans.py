@@ -18,6 +18,7 @@ from tasks.cues import table
 
 _ROOM: Final = 160
 _CONTENT_WORDS: Final = 2
+_SENTENCE_END: Final = re.compile(r"(?<=[.?!])\s+(?=\S)")
 _DONT: Final = re.compile(r"\b([Dd])ont\b")
 _WORD: Final = re.compile(r"[\w'’./`-]+")
 
@@ -58,6 +59,21 @@ def rule_of(span: str, about: str = "") -> Rule | None:
     return Rule(f"About `{about}`: {rule.text}", rule.form) if about else None
 
 
+def open_question(words: str) -> bool:
+    """Tell whether the words begin by asking for an answer, not for a change."""
+    first = _sentences(words)[0]
+    asks_for_change = _matches("rhetorical", first) or any(
+        _compiled(opening["pattern"]).search(first)
+        for opening in table(__package__, "frames")["opening"]
+    )
+    return first.endswith("?") and not asks_for_change
+
+
+def one_sentence(words: str) -> bool:
+    """Tell whether the words are a single sentence, courtesies at their ends left out."""
+    return len(_sentences(words)) == 1
+
+
 def stopped_first(rule: Rule, tool: str, command: str) -> Rule:
     """Return a rule that says "first" with what it comes before: the call that was stopped."""
     before = table(__package__, "frames")["first"]["tools"].get(tool, "")
@@ -81,6 +97,10 @@ def content_words(text: str) -> tuple[str, ...]:
     empty = _empty()
     words = (word.strip(".-/`'’").lower() for word in _WORD.findall(text))
     return tuple(word for word in words if word and word.replace("’", "'") not in empty)
+
+
+def _sentences(words: str) -> list[str]:
+    return _SENTENCE_END.split(trimmed(words))
 
 
 def _without_aside(bare: str) -> str:

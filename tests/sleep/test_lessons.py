@@ -590,6 +590,15 @@ class TestContradiction:
         world.passing("s2", OTHER, theme=1)
         assert only(passed(world)).id == known.id
 
+    def test_a_question_bears_no_lesson_out_and_a_rule_does(self) -> None:
+        world = World()
+        known = world.lesson(world.correction("s1", OTHER))
+        world.passing("s2", "what should that be, then?")
+        assert passed(world).proposals == ()
+        world.passing("s3", OTHER)
+        assert only(passed(world)).sessions == ("s1", "s3")
+        assert only(passed(world)).id == known.id
+
     def test_words_that_report_a_failure_and_state_a_lasting_rule_do(self) -> None:
         world = World()
         world.correction("s1", f"It still fails. {OTHER}", rule=OTHER)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tasks.domain.scope import Scope
 from tasks.domain.units import Episode, EpisodeKind, Grounding, Strength
-from tasks.wording import Held, Unworded, Worded, word
+from tasks.wording import Held, Unworded, Worded, open_question, word
 from tasks.wording.lessons import QUOTE_ROOM, TEXT_ROOM
 
 OURS = {"about", "the", "person", "said", "asked", "do", "not", "use", "don", "t"}
@@ -245,6 +245,36 @@ def failed(error_class: str, *, sessions: int, **given: object) -> list[Episode]
 def remedy(episodes: list[Episode]) -> str:
     made = word(EpisodeKind.ERROR, episodes)
     return made.text if isinstance(made, Worded) else ""
+
+
+def test_words_of_several_sentences_that_state_no_rule_are_not_worded() -> None:
+    said = episode(words="No. Use the newer date of the commits.")
+    more = replace(said, words="Use the newer date. There should always be a commit for it.")
+    for words, text in ((said, "Use the newer date of the commits."), (more, "")):
+        twice = [words, replace(words, id="e2", session_id="s2")]
+        made = word(EpisodeKind.CORRECTION, twice)
+        assert (made.text if isinstance(made, Worded) else "") == text
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["so there's no way to get the right name?", "what should it be? that feels wrong to me"],
+)
+def test_a_question_asks_for_an_answer(words: str) -> None:
+    assert open_question(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "why don't we use the right name?",
+        "can you use the right name?",
+        "are we able to not leave the tests to the end?",
+        "no, use the right name. ok?",
+    ],
+)
+def test_a_question_that_asks_for_a_change_is_no_open_one(words: str) -> None:
+    assert not open_question(words)
 
 
 def test_of_one_session_only_what_was_heard_as_a_rule_is_worded() -> None:
