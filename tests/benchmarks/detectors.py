@@ -2,10 +2,11 @@
 
 The labels are split by file: the half whose SHA-256 of the file name begins with an even byte was
 looked at while the tables were written. Of the other half no miss and no label was looked at, but
-its scores were seen during the work, its cue counts once, and its lasting hits were read once to
-judge the wording, after which rules changed: it is nearly, not wholly, blind, and its figures are
-the honest ones. About half of the rows were picked because they looked like corrections, so
-precision here is not precision in the field.
+its scores were seen during the work, its cue counts once, and its lasting hits were read several
+times, as the lessons of real nights, to judge how they read, after which rules changed. So what it
+says of the precision of lasting rules is no longer blind; the rest is nearly so. About half of the
+rows were picked because they looked like corrections, so precision here is not precision in the
+field.
 
     python tests/benchmarks/detectors.py --labels TSV --data DIR [--json] [--show correction]
 """

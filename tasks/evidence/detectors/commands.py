@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from tasks.domain.session import ToolCall
@@ -44,7 +44,7 @@ def ways_of(call: ToolCall) -> tuple[str, ...]:
     return tuple(dict.fromkeys(way for way in ways if " " in way))
 
 
-def _way(words: list[str]) -> str:
+def _way(words: tuple[str, ...]) -> str:
     """Return a step's program and what names the work it is to do."""
     program, *rest = words
     second = "".join(rest[1:2])
@@ -56,20 +56,27 @@ def _way(words: list[str]) -> str:
     return " ".join([program, *rest[: 2 if further else 1]])
 
 
-def _steps(call: ToolCall) -> Iterator[list[str]]:
-    """Yield the words of each step of a shell call from its program on."""
-    if call.name not in _SHELLS:
-        return
+def _steps(call: ToolCall) -> tuple[tuple[str, ...], ...]:
+    """Return the words of each step of a shell call from its program on."""
+    return _steps_of(call.line) if call.name in _SHELLS else ()
+
+
+@lru_cache(maxsize=4096)  # several readers of one session ask for the same lines
+def _steps_of(line: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(_split(line))
+
+
+def _split(line: str) -> Iterator[tuple[str, ...]]:
     prefixes = _names("prefixes")
-    line = _QUOTED.sub(lambda quoted: _STEP.sub(" ", quoted.group()), call.line)
-    for step in _STEP.split(line):
+    whole = _QUOTED.sub(lambda quoted: _STEP.sub(" ", quoted.group()), line)
+    for step in _STEP.split(whole):
         words = _words(step)
         while words and (
             _ASSIGNED.match(words[0]) or words[0].startswith("-") or words[0] in prefixes
         ):
             words = words[1:]
         if words and (program := words[0].rsplit("/", 1)[-1][:_NAME_ROOM]):
-            yield [program, *words[1:]]
+            yield (program, *words[1:])
 
 
 @cache
