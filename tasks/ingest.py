@@ -212,6 +212,11 @@ class _Reader:
                     self._report.problems.append(
                         f"{in_words(one.path)}: {cut}; what came before it was read"
                     )
+                elif _size(one.path) < session.bytes_read:
+                    self._report.problems.append(
+                        f"{in_words(one.path)}: it became shorter while it was read; what was read "
+                        "is kept, and the next run reads it again"
+                    )
                 left_out, proposals = self._proposals(one, reading)
                 end = _Read(session.bytes_read, reading.lines_read, mark, seen, left_out)
                 self._commit(proposals, one, session.counts, end)

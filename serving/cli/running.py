@@ -15,7 +15,11 @@ from tasks.render.phrases import count
 
 Transcripts = Annotated[
     Path | None,
-    typer.Option("--transcripts", help="Read this folder of transcripts; write nothing under it."),
+    typer.Option(
+        "--transcripts",
+        readable=False,  # looked at where it is read, with words of ours
+        help="Read this folder of transcripts; write nothing under it.",
+    ),
 ]
 
 
