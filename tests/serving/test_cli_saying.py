@@ -1,0 +1,189 @@
+import json
+import shutil
+
+import duckdb
+import pytest
+
+from tests.serving.shipped import Everest
+
+SEED = "pnpm"
+
+
+def _seen(person: Everest) -> str:
+    """Return a lesson of paperboat that recall finds and `MEMORY.md` shows."""
+    recalled = person.recalled(SEED)
+    shown = person.indexes()
+    lessons = [one["lesson_id"] for one in person.lessons("--project", "paperboat")]
+    return str(next(one for one in lessons if one in recalled and one[:16] in shown))
+
+
+def _stands_nowhere(person: Everest, lesson: str) -> None:
+    assert lesson not in person.recalled(SEED)
+    assert lesson not in [one["lesson_id"] for one in person.lessons()]
+
+
+def _nights(person: Everest, many: int = 1) -> None:
+    for _ in range(many):
+        told = person("night")
+        assert told.code == 0, told.err
+
+
+def _rows(person: Everest, table: str, column: str) -> set[str]:
+    with duckdb.connect(str(person.home / "memory.duckdb"), read_only=True) as store:
+        return {row[0] for row in store.execute(f"SELECT {column} FROM {table}").fetchall()}
+
+
+def test_a_rejection_at_a_terminal_holds_at_once_and_for_good(person: Everest) -> None:
+    lesson = _seen(person)
+    assert person.files_of(lesson)
+    told = person.at_terminal("reject", lesson[:12], "--reason", "we moved to bun")
+    assert told.code == 0, told.out
+    assert "hidden from now on" in told.out
+    _stands_nowhere(person, lesson)
+    _nights(person, 2)
+    _stands_nowhere(person, lesson)
+    assert person.files_of(lesson) == []
+    assert lesson[:16] not in person.indexes()
+    rejected = {one["lesson_id"]: one["trust"] for one in person.lessons("--rejected")}
+    assert rejected[lesson] == "rejected"
+
+
+def test_a_rejection_without_a_terminal_only_withholds(person: Everest) -> None:
+    lesson = _seen(person)
+    told = person("reject", lesson[:12], "--reason", "an agent thinks so")
+    assert told.code == 0, told.err
+    assert "only a person at a terminal" in told.out
+    _stands_nowhere(person, lesson)
+    _nights(person)
+    _stands_nowhere(person, lesson)
+    state = {one["lesson_id"]: one["trust"] for one in person.lessons("--rejected")}
+    assert state[lesson] == "disputed"
+    morning = person("morning").out
+    assert f"everest reject {lesson[:16]}" in morning
+
+
+def test_a_rejection_needs_its_reason(person: Everest) -> None:
+    told = person.at_terminal("reject", _seen(person)[:12])
+    assert told.code == 2
+    assert "--reason" in told.out
+
+
+def test_what_is_forgotten_is_hidden_at_once_and_its_rows_are_gone_by_morning(
+    person: Everest,
+) -> None:
+    lesson = _seen(person)
+    sources = {s for one in person.lessons() if one["lesson_id"] == lesson for s in one["sources"]}
+    assert lesson in _rows(person, "lesson_versions", "lesson_id")
+    assert sources <= _rows(person, "episodes", "id")
+    told = person.at_terminal("forget", lesson[:12])
+    assert told.code == 0, told.out
+    assert "everest compact" in told.out
+    _stands_nowhere(person, lesson)
+    assert sources.isdisjoint(person.recalled(SEED))
+    _nights(person)
+    assert lesson not in _rows(person, "lesson_versions", "lesson_id")
+    assert sources.isdisjoint(_rows(person, "episodes", "id"))
+    assert person.files_of(lesson) == []
+    for transcript in person.claude.rglob("*.jsonl"):
+        transcript.write_bytes(b'{"type":"progress"}\n' + transcript.read_bytes())
+    assert person("ingest", "--json").data["changed"] == 12
+    _nights(person)
+    assert sources.isdisjoint(_rows(person, "episodes", "id"))
+    assert lesson not in _rows(person, "lesson_versions", "lesson_id")
+    _stands_nowhere(person, lesson)
+
+
+def test_an_edited_lesson_file_is_a_correction(person: Everest) -> None:
+    lesson = _seen(person)
+    old = next(one["text"] for one in person.lessons() if one["lesson_id"] == lesson)
+    file = next(path for path in person.files_of(lesson) if path.is_relative_to(person.claude))
+    new = "Use bun for installing packages."
+    text = file.read_text("utf-8")
+    head, front, body = text.split("---\n", 2)
+    assert old in body
+    file.write_text(f"{head}---\n{front}---\n{body.replace(old, new)}", "utf-8")
+    told = person("render", "--json")
+    assert told.code == 0, told.err
+    assert told.data["edits"] == 1
+    now = {one["lesson_id"]: one["text"] for one in person.lessons()}
+    assert now[lesson] == new
+    _nights(person)
+    assert new in person.indexes()
+    assert all(new in path.read_text("utf-8") for path in person.files_of(lesson))
+    assert old not in person.indexes()
+
+
+def test_a_deleted_lesson_file_is_a_veto(person: Everest) -> None:
+    lesson = _seen(person)
+    file = next(path for path in person.files_of(lesson) if path.is_relative_to(person.claude))
+    file.unlink()
+    _nights(person, 2)
+    _stands_nowhere(person, lesson)
+    assert person.files_of(lesson) == []
+    assert lesson[:16] in (person.home / "vetoed.json").read_text()
+    assert person.lessons(), "the others stay"
+
+
+def test_a_folder_that_is_gone_is_a_question_and_no_veto(person: Everest) -> None:
+    before = {one["lesson_id"] for one in person.lessons()}
+    lesson = _seen(person)
+    file = next(path for path in person.files_of(lesson) if path.is_relative_to(person.claude))
+    shutil.rmtree(file.parent)
+    told = person("night", "--json")
+    assert told.code == 0, told.err
+    assert told.data["unsure"]
+    assert {one["lesson_id"] for one in person.lessons()} == before
+    assert "Needs your answer" in person("morning").out
+
+
+@pytest.mark.parametrize("how", ["typed", "piped"])
+def test_a_note_is_recalled_at_once_and_after_the_night(person: Everest, how: str) -> None:
+    note = "the staging database is refreshed on Mondays"
+    where = ("--project", "paperboat")
+    if how == "typed":
+        told = person.at_terminal("remember", *where, typed=f"{note}\n\x04")
+    else:
+        told = person("remember", *where, stdin=note)
+    assert told.code == 0, told.out + told.err
+    assert note in person("recall", "staging database", *where).out
+    _nights(person)
+    assert note in person("recall", "staging database", *where).out
+    assert "Mondays" not in person("recall", "staging database", "--project", "tidewater").out
+
+
+def test_a_note_for_everywhere_is_recalled_everywhere(person: Everest) -> None:
+    person("remember", "deploys are frozen in December", "--everywhere")
+    for project in ("paperboat", "tidewater"):
+        assert "December" in person("recall", "deploys frozen", "--project", project).out
+
+
+def test_a_rejected_value_is_refused_when_it_is_said_again(person: Everest) -> None:
+    note = "the api key header is called X-Paper"
+    where = ("--project", "paperboat")
+    unit = person("remember", note, *where, "--json").data["id"]
+    assert person.at_terminal("reject", unit[:12], "--reason", "wrong").code == 0
+    again = person("remember", f" {note.upper()}. ", *where)
+    assert again.code == 3
+    assert note not in again.err
+    assert "rejected or forgotten" in again.err
+    _nights(person)
+    assert person("remember", note, *where).code == 3
+    assert person("remember", f"{note} or X-Boat", *where).code == 0
+
+
+def test_a_secret_is_redacted_before_it_is_kept(person: Everest) -> None:
+    token = "ghp_" + "a1B2" * 9
+    person("remember", f"the token is {token}", "--project", "paperboat")
+    kept = b"".join(path.read_bytes() for path in person.home.rglob("*") if path.is_file())
+    assert token.encode() not in kept
+    assert "token is" in person("recall", "token", "--project", "paperboat").out
+
+
+def test_recalling_touches_and_listing_does_not(person: Everest) -> None:
+    def unfolded() -> int:
+        return int(json.loads(person("status", "--json").out)["unfolded"])
+
+    person("lessons")
+    assert unfolded() == 0
+    person.recalled(SEED)
+    assert unfolded() == 1
