@@ -26,6 +26,7 @@ from tasks.wording.unsafe import neutralised, unsafe
 
 TEXT_ROOM: Final = 300
 QUOTE_ROOM: Final = 500
+_SHORT: Final = 200  # characters that every place which shows a quote has room for
 _TELLING: Final = 3  # content words that a surprise must hold
 _NAME: Final = re.compile(r"[\w.+-]{1,40}")
 _LEAD: Final = re.compile(
@@ -140,11 +141,20 @@ def _surprised(episodes: Sequence[Episode]) -> Wording:
 
 def _checked(text: str, words: str, span: str) -> Wording:
     """Hold what is unsafe; a quote that is unsafe around a safe text shrinks to the span in it."""
-    quote = _cut(words)
+    quote = _cut(_from(words, span))
     reason = unsafe(text)
     if reason is not None:
         return Held(text, quote, reason)
     return Worded(text, _cut(span) if unsafe(quote) else quote)
+
+
+def _from(words: str, span: str) -> str:
+    """Return a long message from the sentence on that holds the span: there is what was meant."""
+    at = words.find(span)
+    if len(words) <= _SHORT or at <= 0:
+        return words
+    before = max(words.rfind(mark, 0, at) for mark in (". ", "? ", "! "))
+    return words if before < 0 else f"… {words[before + 2 :]}"
 
 
 def _about(episode: Episode) -> str:

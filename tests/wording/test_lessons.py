@@ -227,6 +227,15 @@ def test_a_dangerous_quote_shrinks_to_the_rule_in_it() -> None:
     assert made == Worded("Never amend commits.", "never amend commits.")
 
 
+def test_the_quote_of_a_long_message_begins_at_the_sentence_with_the_rule() -> None:
+    rule = "never amend commits"
+    asked = "The export of the orders is nearly done and only the totals are missing now. " * 3
+    made = word(EpisodeKind.CORRECTION, [episode(words=f"{asked}And {rule}. Thanks.", rule=rule)])
+    assert made == Worded("Never amend commits.", f"… And {rule}. Thanks.")
+    short = word(EpisodeKind.CORRECTION, [episode(words=f"Done? And {rule}.", rule=rule)])
+    assert short == Worded("Never amend commits.", f"Done? And {rule}.")
+
+
 def test_a_stated_rule_is_taken_before_later_words_without_one() -> None:
     stated = episode(words="never amend commits", rule="never amend commits")
     later = episode(words="please stop amending my commits", id="e2", at=NOW + timedelta(days=1))
