@@ -81,11 +81,15 @@ class Memory:
     def project(self, name: str) -> Project:
         """Return the project that an id, a name or an absolute path means.
 
+        One that a note was said in counts, though the next night makes it.
+
         Raises:
             UnknownProject: when none does; lists those there are.
             AmbiguousName: when several do.
         """
-        return resolve_name(name, self.projects, {})
+        known = {project.project_id for project in self.projects}
+        said = {one.project_id: one for one in self.overlay.projects if one.project_id not in known}
+        return resolve_name(name, [*self.projects, *said.values()], {})
 
     def known_cwds(self) -> dict[str, str]:
         """Return every folder met before, with the project it belongs to."""
@@ -108,8 +112,9 @@ class Memory:
         if self.key is None:
             return False
         mine = {digest for _, digest in canon.digests(self.key, text)}
-        buried = set(self.overlay.buried).union(*(view.buried for view in self.scopes(scope)))
-        return bool(mine & buried)
+        if self.overlay.buries(mine, scope):
+            return True
+        return any(not mine.isdisjoint(view.buried) for view in self.scopes(scope))
 
     def is_hidden(self, row: dict[str, Any]) -> bool:
         """Tell whether a unit or passage, or the session a passage is of, was taken out since."""

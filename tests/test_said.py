@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -10,7 +11,14 @@ from tasks.domain.project import Identified
 from tasks.domain.proposals import Actor
 from tasks.domain.units import Project, Trust
 from tasks.embedding.hashed import Hashed
-from tasks.errors import AmbiguousName, EverestError, Refused, UnknownUnit, UsageError
+from tasks.errors import (
+    AmbiguousName,
+    EverestError,
+    Refused,
+    UnknownProject,
+    UnknownUnit,
+    UsageError,
+)
 from tasks.said import MAX_NOTE, arrange, decide, remember
 from tasks.store import gateway
 from tasks.store.journal import Line, unfolded
@@ -33,6 +41,7 @@ from tests.store.build import (
 SHOP = Identified(SCOPE.project_id, "/home/me/shop", "shop")
 A = episode("a")
 MADE = lesson(A)
+LATER = NOW + timedelta(minutes=1)
 
 
 def say(house: Home, text: str, actor: Actor = Actor.PERSON) -> str:
@@ -167,3 +176,43 @@ def test_a_project_is_arranged_through_the_journal(house: Home) -> None:
     assert (line.body["verb"], line.body["unit"]) == ("ignore", "project")
     with pytest.raises(EverestError, match="new name"):
         arrange(memory, "rename", project, name=" ", scope=SCOPE, actor=Actor.PERSON, at=NOW)
+
+
+def test_a_new_project_is_known_by_name_and_path_from_its_first_note_on(house: Home) -> None:
+    with pytest.raises(UnknownProject):
+        house.memory().project("shop")
+    say(house, "a note")
+    assert house.memory().project("shop").project_id == SCOPE.project_id
+    assert house.memory().project("/home/me/shop").project_id == SCOPE.project_id
+
+
+def test_a_note_for_every_project_makes_none(house: Home) -> None:
+    memory = house.memory()
+    remember(memory, "a note", scope=EVERYWHERE, project=SHOP, actor=Actor.PERSON, at=NOW)
+    with pytest.raises(UnknownProject):
+        house.memory().project("shop")
+
+
+def test_what_one_project_rejects_another_may_keep_before_the_night_too(house: Home) -> None:
+    yard = Identified(ELSEWHERE.project_id, "/home/me/yard", "yard")
+    unit = say(house, "a note")
+    there = remember(
+        house.memory(), "a note", scope=ELSEWHERE, project=yard, actor=Actor.PERSON, at=NOW
+    )
+    memory = house.memory()
+    decide(memory, "reject", memory.find(unit, SCOPE), reason="wrong", actor=Actor.PERSON, at=LATER)
+    assert [note.row["id"] for note in house.memory().overlay.notes] == [there.unit_id]
+    with pytest.raises(Refused):
+        say(house, "a note")
+    remember(house.memory(), "a note", scope=ELSEWHERE, project=yard, actor=Actor.PERSON, at=LATER)
+
+
+def test_what_is_rejected_everywhere_is_refused_in_every_project(house: Home) -> None:
+    memory = house.memory()
+    unit = remember(
+        memory, "a note", scope=EVERYWHERE, project=SHOP, actor=Actor.PERSON, at=NOW
+    ).unit_id
+    memory = house.memory()
+    decide(memory, "reject", memory.find(unit, SCOPE), reason="wrong", actor=Actor.PERSON, at=LATER)
+    with pytest.raises(Refused):
+        say(house, "a note")

@@ -6,19 +6,22 @@ ever writes the store.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tasks.domain import canon
+from tasks.domain.clock import instant
 from tasks.domain.ids import note_id
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import Scope
-from tasks.domain.units import Grounding
+from tasks.domain.units import Grounding, Project
 from tasks.store.journal import DECIDERS, Line, unfolded
 
 HIDING = ("reject", "forget", "veto")
+
+Buried = tuple[Scope, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +38,23 @@ class Overlay:
 
     Attributes:
         hidden: ids of units, and of what rests on them where that is to go too.
-        buried: keyed digests of values refused since the view.
+        buried: keyed digests of values refused since the view, each with the scope it binds.
+        projects: those that notes were said in, made by the next night if they are new.
         replaced: lesson id -> its new text.
         lines: journal lines that no night has folded yet; `bad`: those that are no lines.
     """
 
     notes: tuple[Note, ...]
     hidden: frozenset[str]
-    buried: frozenset[str]
+    buried: frozenset[Buried]
     replaced: Mapping[str, str]
     lines: int
     bad: int
+    projects: tuple[Project, ...] = ()
+
+    def buries(self, digests: Collection[str], scope: Scope) -> bool:
+        """Tell whether a value, given by its digests, was refused for a scope since the view."""
+        return _buries(self.buried, digests, scope)
 
 
 def overlay(journal: Path, offsets: Mapping[str, int], *, key: bytes | None) -> Overlay:
@@ -60,7 +69,9 @@ def overlay(journal: Path, offsets: Mapping[str, int], *, key: bytes | None) -> 
     lines = sorted((line for one in read for line in one.lines), key=lambda line: line.at)
     decided = [line for line in lines if line.op == "decide" and line.body["verb"] in HIDING]
     hidden = frozenset(unit for line in decided for unit in _hides(line))
-    buried = frozenset(digest for line in decided for _, digest in line.body.get("digests", ()))
+    buried = frozenset(
+        (line.scope, digest) for line in decided for _, digest in line.body.get("digests", ())
+    )
     return Overlay(
         notes=tuple(_notes(lines, key, hidden, buried)) if key else (),
         hidden=hidden,
@@ -70,6 +81,7 @@ def overlay(journal: Path, offsets: Mapping[str, int], *, key: bytes | None) -> 
         },
         lines=len(lines),
         bad=sum(one.bad for one in read),
+        projects=tuple(_projects(lines)),
     )
 
 
@@ -79,7 +91,7 @@ def _hides(line: Line) -> list[str]:
 
 
 def _notes(
-    lines: Iterable[Line], key: bytes, hidden: frozenset[str], buried: frozenset[str]
+    lines: Iterable[Line], key: bytes, hidden: frozenset[str], buried: frozenset[Buried]
 ) -> Iterable[Note]:
     seen: set[str] = set()
     for line in lines:
@@ -88,10 +100,22 @@ def _notes(
         text = line.body["text"]
         unit = note_id(key, line.scope, canon.canon(text, 1))
         digests = {digest for _, digest in canon.digests(key, text)}
-        if unit in seen | hidden or digests & buried:
+        if unit in seen | hidden or _buries(buried, digests, line.scope):
             continue
         seen.add(unit)
         yield Note(_row(unit, line, text), line.scope)
+
+
+def _buries(buried: Iterable[Buried], digests: Collection[str], scope: Scope) -> bool:
+    return any(digest in digests and bound.applies_to(scope) for bound, digest in buried)
+
+
+def _projects(lines: Iterable[Line]) -> Iterable[Project]:
+    """Yield the projects that notes were said in; a note for every project makes none."""
+    for line in lines:
+        told = line.body.get("project") if line.op == "remember" else None
+        if told and told["project_id"] == line.scope.project_id:
+            yield Project(told["project_id"], told["name"], told["path"], (), instant(line.at))
 
 
 def _row(unit: str, line: Line, text: str) -> dict[str, Any]:

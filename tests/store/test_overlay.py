@@ -272,7 +272,7 @@ def test_the_digests_of_a_decision_are_those_of_its_words(lived: Home) -> None:
     settle(lived, "reject", lesson(episode("a")).id)
     memory = lived.memory()
     assert memory.key is not None
-    assert memory.overlay.buried == {digest for _, digest in digests(memory.key, RULE)}
+    assert memory.overlay.buried == {(SCOPE, digest) for _, digest in digests(memory.key, RULE)}
 
 
 def test_a_unit_of_another_owner_cannot_be_named(lived: Home) -> None:
