@@ -9,7 +9,7 @@ from pathlib import Path
 from tasks.embedding.choose import Chosen, choose
 from tasks.errors import SettingInvalid
 from tasks.evidence.roots import claude_roots
-from tasks.settings import Places, Settings
+from tasks.settings import Places, Settings, absolute
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def setting(transcripts: Path | None = None) -> Setting:
     settings = Settings.load()
     places = Places(settings.home)
     if transcripts is not None:
-        return Setting(settings, places, (transcripts.expanduser().absolute(),), None)
+        return Setting(settings, places, (absolute(transcripts),), None)
     roots = tuple(claude_roots(os.environ, _home()))
     return Setting(settings, places, roots, roots[0] if roots else None)
 

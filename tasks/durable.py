@@ -5,6 +5,7 @@ Invariant: a reader of a swapped file sees the old bytes or the new ones, never 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import secrets
@@ -15,6 +16,8 @@ from tasks.errors import WriteFailed
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
+_NAME_BYTES = 200
+"""How much of a file's name its part is named by: a name of 255 bytes leaves no room for more."""
 
 
 def make_folder(path: Path) -> Path:
@@ -71,7 +74,7 @@ def swap_file_if_still(
 
 def _swap(path: Path, data: bytes, mode: int, still: Callable[[], bool]) -> bool:
     make_folder(path.parent)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    part = _part_of(path)
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
@@ -85,7 +88,8 @@ def _swap(path: Path, data: bytes, mode: int, still: Callable[[], bool]) -> bool
         part.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the first error is the one to tell
+            part.unlink(missing_ok=True)
         raise WriteFailed(path, error.strerror or str(error)) from error
     return True
 
@@ -99,7 +103,7 @@ def make_file(path: Path, data: bytes) -> bool:
         WriteFailed: when the disk refuses.
     """
     make_folder(path.parent)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    part = _part_of(path)
     try:
         swap_file(part, data)
         path.hardlink_to(part)
@@ -109,8 +113,14 @@ def make_file(path: Path, data: bytes) -> bool:
     except OSError as error:
         raise WriteFailed(path, error.strerror or str(error)) from error
     finally:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
     return True
+
+
+def _part_of(path: Path) -> Path:
+    name = path.name.encode(errors="surrogateescape")[:_NAME_BYTES].decode(errors="ignore")
+    return path.with_name(f".{name}.{secrets.token_hex(4)}.part")
 
 
 def sweep_parts(folder: Path, names: str) -> None:

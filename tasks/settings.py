@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tasks.domain.scope import Scope
-from tasks.errors import SettingInvalid
+from tasks.errors import SettingInvalid, UsageError
 
 
 class Settings(BaseSettings):
@@ -76,6 +76,10 @@ class Settings(BaseSettings):
         except RuntimeError:
             why = "this account has no home folder for ~/.everest; set it to another folder"
             raise SettingInvalid("EVEREST_HOME", why) from None
+        try:
+            str(self.home.expanduser()).encode()
+        except UnicodeEncodeError:
+            raise SettingInvalid("EVEREST_HOME", "its name is no UTF-8 text") from None
 
     @cached_property
     def zone(self) -> tzinfo:
@@ -98,11 +102,25 @@ class Settings(BaseSettings):
         return Scope(self.owner, "user", self.app, project_id)
 
 
+def absolute(path: Path) -> Path:
+    """Return a path as a person wrote it as an absolute one.
+
+    Raises:
+        UsageError: when it is relative and the present folder is gone, or names no one's home.
+    """
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError:
+        raise UsageError(f"{path}: there is no such home folder") from None
+    except FileNotFoundError:
+        raise UsageError(f"{path}: the folder you are in is gone; give a whole path") from None
+
+
 class Places:
     """Where each thing lies under a home; a pure mapping that touches no disk."""
 
     def __init__(self, home: Path) -> None:
-        self.home = home.expanduser().absolute()
+        self.home = absolute(home)
         self.store = self.home / "memory.duckdb"
         self.lock = self.home / "store.lock"
         self.ledger = self.home / "ledger"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.durable import append_line, swap_file, swap_file_if_still, sweep_parts
+from tasks.durable import append_line, make_file, swap_file, swap_file_if_still, sweep_parts
 from tasks.errors import WriteFailed
 
 
@@ -78,3 +78,16 @@ def test_lines_are_appended_and_the_file_is_the_owners_alone(tmp_path: Path) -> 
     assert path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(WriteFailed, match="log"):
         append_line(tmp_path / "absent" / "log", b"x\n")
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "é" * 127])
+def test_a_name_of_the_greatest_length_can_be_swapped(tmp_path: Path, name: str) -> None:
+    swap_file(tmp_path / name, b"one")
+    assert (tmp_path / name).read_bytes() == b"one"
+    assert make_file(tmp_path / name, b"two") is False
+
+
+def test_a_name_that_is_too_long_is_told_as_a_failed_write(tmp_path: Path) -> None:
+    with pytest.raises(WriteFailed, match="too long"):
+        swap_file(tmp_path / ("x" * 256), b"one")
+    assert list(tmp_path.iterdir()) == []

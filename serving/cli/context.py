@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tasks.domain.project import Identified, identify
 from tasks.domain.scope import Scope
-from tasks.errors import UnknownProject
+from tasks.errors import UnknownProject, UsageError
 from tasks.evidence.folders import probe
 from tasks.memory import Memory
-from tasks.settings import Settings
+from tasks.settings import Settings, absolute
 
 
 def reading_scope(memory: Memory, settings: Settings, project: str | None) -> Scope:
@@ -58,11 +58,16 @@ def writing_project(memory: Memory, project: str | None) -> Identified:
 
 
 def _here(memory: Memory) -> Identified:
-    return identify(str(Path.cwd()), memory.known_cwds(), probe)
+    try:
+        here = str(Path.cwd())
+    except FileNotFoundError:
+        why = "the folder you are in is gone; go to another one, or name a project with --project"
+        raise UsageError(why) from None
+    return identify(here, memory.known_cwds(), probe)
 
 
 def _absolute(name: str) -> str:
     """Return a path as an absolute one; a plain name stays what it is."""
     if name.startswith(("~", ".")) or os.sep in name:
-        return str(Path(name).expanduser().absolute())
+        return str(absolute(Path(name)))
     return name

@@ -66,9 +66,9 @@ def demo(
     """
     from tasks.demo import write_week  # noqa: PLC0415
     from tasks.render.morning import as_data  # noqa: PLC0415
-    from tasks.settings import Places, Settings  # noqa: PLC0415
+    from tasks.settings import Places, Settings, absolute  # noqa: PLC0415
 
-    place = home.expanduser().absolute() if home else Path(tempfile.mkdtemp(prefix="everest-demo-"))
+    place = absolute(home) if home else Path(tempfile.mkdtemp(prefix="everest-demo-"))
     week = write_week(place / "claude", now=utc_now())
     os.environ["EVEREST_HOME"] = str(place / "everest")  # Prefect keeps to the demo's home too
     settings = Settings.load()

@@ -16,6 +16,7 @@ from tasks.embedding.minilm import MiniLM
 from tasks.embedding.space import Space
 from tasks.embedding.weights import Model, Unusable, local, shipped
 from tasks.errors import SettingInvalid
+from tasks.settings import absolute
 
 HASHED: Final = "hashed"
 MODEL: Final = "sentence-transformers"
@@ -65,7 +66,7 @@ def choose(embed: str | None, model_dir: Path | None, model_json: Path) -> Chose
 def _model(model_dir: Path | None, seals: Path) -> tuple[Model | Unusable, str]:
     if model_dir is None:
         return shipped(seals), "as shipped, its weights checked"
-    folder = model_dir.expanduser().absolute()
+    folder = absolute(model_dir)
     return local(folder, seals), "which EVEREST_EMBED_MODEL names"
 
 
