@@ -27,6 +27,7 @@ from tasks.store.ledger import Record, digest_of_line
 from tasks.store.rows import scope_columns
 from tasks.store.schema import VECTOR_CHANGES
 from tasks.store.standing import Standing, standing_of
+from tasks.store.writing import refusal_row, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def _decide(proposal: Proposal, clean: Proposal, standing: Standing, draft: Draf
     refusal = _first(BEFORE_REDACTION, proposal, standing) or _first(
         AFTER_REDACTION, clean, standing
     )
-    return refusal or draft.write(clean)
+    return refusal or write(draft, clean)
 
 
 def _first(checks: Sequence[Check], proposal: Proposal, standing: Standing) -> Refusal | None:
@@ -133,7 +134,7 @@ def _note_refusals(
     rows = {}
     for proposal, decision in zip(batch, decisions, strict=True):
         if isinstance(decision, Refusal):
-            row = draft.refusal_row(proposal, decision)
+            row = refusal_row(draft, proposal, decision)
             rows[row["id"]] = row
     known = store.database.rows(
         "SELECT id FROM refusals WHERE id IN (SELECT unnest(?::VARCHAR[]))", [list(rows)]

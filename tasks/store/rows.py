@@ -26,6 +26,9 @@ from tasks.store.schema import KEYS
 
 Row = dict[str, Any]
 
+ASKED = "asked"
+"""The outcome of a decision that still waits for a person."""
+
 PASSING = ("strength", "as_of", "recalls", "archived_at", "recorded_at")
 """Columns of an episode that a second reading of the same evidence must not reset."""
 

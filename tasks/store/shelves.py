@@ -30,9 +30,9 @@ from tasks.domain.units import (
 )
 from tasks.evidence.words import evidence_path, load_evidence
 from tasks.store import reads
-from tasks.store.draft import ASKED
 from tasks.store.handle import Store
 from tasks.store.reads import Ids, Query, Subject, Unarchived
+from tasks.store.rows import ASKED
 
 _PASSAGE: Final = 1_200
 _BESIDE: Final = 300
