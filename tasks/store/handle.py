@@ -13,7 +13,7 @@ from datetime import datetime
 from tasks.domain.clock import iso
 from tasks.domain.units import Tombstone
 from tasks.durable import make_folder
-from tasks.errors import StoreCorrupt
+from tasks.errors import LedgerBroken, StoreCorrupt
 from tasks.settings import Places, Settings
 from tasks.store import reads
 from tasks.store.apply import apply
@@ -82,10 +82,13 @@ def catch_up(database: Database, ledger: Ledger) -> int:
     """Apply the ledger's records that the store lacks; return how many.
 
     Raises:
+        LedgerBroken: when the ledger is gone; the store, which alone holds what was in it, stays.
         StoreCorrupt: when the store holds records that the ledger does not: it must be rebuilt.
     """
     marks = dict(database.rows("SELECT name, value FROM meta"))
     behind = int(marks.get("tx", "0"))
+    if behind and not ledger.last_tx:
+        raise LedgerBroken(ledger.folder, 1, f"it is gone, and the store holds {behind} records")
     if behind > ledger.last_tx:
         why = f"it holds record {behind}, the ledger ends at {ledger.last_tx}"
         raise _given_up(database, why)

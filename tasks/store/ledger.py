@@ -81,7 +81,7 @@ class Ledger:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = make_folder(folder)
+        self.folder = make_folder(folder)
         self.last_tx = 0
         self.last_digest = ""
         last = deque((line for _, line in self._lines(mend_end=True)), maxlen=1)
@@ -103,7 +103,7 @@ class Ledger:
             _truncate(segment, before or 0)
             raise
         if before is None:
-            sync_folder(self._folder)
+            sync_folder(self.folder)
         self.last_tx, self.last_digest = record.tx, digest_of_line(line)
         return self.last_digest
 
@@ -119,19 +119,19 @@ class Ledger:
 
     def _lines(self, *, mend_end: bool = False) -> Iterator[tuple[Path, bytes]]:
         """Yield every line, checked; a cut last one is truncated first if `mend_end`."""
-        segments = sorted(self._folder.glob("*.jsonl"))
+        segments = sorted(self.folder.glob("*.jsonl"))
         for segment in segments:
             for line in _read(segment, mend=mend_end and segment == segments[-1]):
                 yield segment, line
 
     def _segment(self, more: int) -> Path:
-        segments = sorted(self._folder.glob("*.jsonl"))
+        segments = sorted(self.folder.glob("*.jsonl"))
         if not segments:
-            return self._folder / "000001.jsonl"
+            return self.folder / "000001.jsonl"
         last = segments[-1]
         if last.stat().st_size + more <= SEGMENT_BYTES:
             return last
-        return self._folder / f"{int(last.stem) + 1:06}.jsonl"
+        return self.folder / f"{int(last.stem) + 1:06}.jsonl"
 
 
 def digest_of_line(line: bytes) -> str:

@@ -176,6 +176,20 @@ def test_a_store_that_is_ahead_of_the_ledger_is_set_aside(house: Home) -> None:
         pass
 
 
+def test_a_ledger_that_is_gone_stops_every_write_and_the_store_stays(house: Home) -> None:
+    house.commit(put(episode("a")))
+    segment = house.places.ledger / "000001.jsonl"
+    kept = segment.read_bytes()
+    segment.unlink()
+    for _ in range(2):  # a second try must not begin anew: what was rejected would come back
+        with pytest.raises(LedgerBroken, match="the store holds 1 records"), house.opened():
+            pass
+    assert list(house.places.home.glob("memory.duckdb*")) == [house.places.store]
+    segment.write_bytes(kept)
+    with house.opened() as store:
+        assert store.database.rows("SELECT count(*) FROM episodes") == [(1,)]
+
+
 def test_a_commit_that_fails_is_told_and_the_next_opening_applies_it(
     house: Home, tmp_path: Path
 ) -> None:
