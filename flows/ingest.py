@@ -7,7 +7,7 @@ from pathlib import Path
 from tasks.compose import setting
 from tasks.ingest import Ingested
 from tasks.night import Run, opened
-from tasks.orchestration import flow, task_steps
+from tasks.orchestrated import flow, steps_in_use
 from tasks.steps import Steps
 
 
@@ -20,7 +20,7 @@ def read_and_publish(steps: Steps, run: Run) -> Ingested:
     return ingested
 
 
-@flow(name="ingest")
+@flow("ingest")
 def ingest(transcripts: str | None = None) -> None:
     """Run ingest as a Prefect flow.
 
@@ -28,7 +28,7 @@ def ingest(transcripts: str | None = None) -> None:
         transcripts: a folder of transcripts to read instead of every host's root.
     """
     with opened(setting(Path(transcripts) if transcripts else None)) as run:
-        read_and_publish(task_steps(), run)
+        read_and_publish(steps_in_use(), run)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tasks.compose import setting
 from tasks.domain.report import Measures
 from tasks.night import Run, opened
-from tasks.orchestration import flow, task_steps
+from tasks.orchestrated import flow, steps_in_use
 from tasks.steps import Steps
 
 
@@ -14,11 +14,11 @@ def rates(steps: Steps, run: Run) -> Measures:
     return steps.measure(run)
 
 
-@flow(name="measure")
+@flow("measure")
 def measure() -> None:
     """Run the measure as a Prefect flow."""
     with opened(setting()) as run:
-        rates(task_steps(), run)
+        rates(steps_in_use(), run)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from tasks.compose import setting
 from tasks.domain.report import NightReport
 from tasks.morning import Parts
 from tasks.night import Run, opened
-from tasks.orchestration import flow, task_steps
+from tasks.orchestrated import flow, steps_in_use
 from tasks.steps import Steps
 
 
@@ -25,7 +25,7 @@ def night(steps: Steps, run: Run) -> NightReport:
     return steps.morning(run, Parts(folded, reconciled, ingested, slept, measures, rendered))
 
 
-@flow(name="nightly")
+@flow("nightly")
 def nightly(transcripts: str | None = None) -> NightReport:
     """Run the night as a Prefect flow; its result stays in this process.
 
@@ -33,7 +33,7 @@ def nightly(transcripts: str | None = None) -> NightReport:
         transcripts: a folder of transcripts to read instead of every host's root.
     """
     with opened(setting(Path(transcripts) if transcripts else None)) as run:
-        return night(task_steps(), run)
+        return night(steps_in_use(), run)
 
 
 if __name__ == "__main__":

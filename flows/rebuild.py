@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.compose import setting
 from tasks.night import Run, opened
-from tasks.orchestration import flow, task_steps
+from tasks.orchestrated import flow, steps_in_use
 from tasks.rebuild import discard_store
 from tasks.steps import Steps
 from tasks.store.publish import Published
@@ -17,13 +17,13 @@ def replay_and_publish(steps: Steps, run: Run) -> Published:
     return steps.publish(run)
 
 
-@flow(name="rebuild")
+@flow("rebuild")
 def rebuild() -> None:
     """Run the rebuild as a Prefect flow."""
     where = setting()
     discard_store(where)
     with opened(where) as run:
-        replay_and_publish(task_steps(), run)
+        replay_and_publish(steps_in_use(), run)
 
 
 if __name__ == "__main__":

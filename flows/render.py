@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.compose import setting
 from tasks.night import Run, opened
-from tasks.orchestration import flow, task_steps
+from tasks.orchestrated import flow, steps_in_use
 from tasks.reconcile import Reconciled
 from tasks.render.plan import Rendered
 from tasks.steps import Steps
@@ -18,11 +18,11 @@ def read_back_and_render(steps: Steps, run: Run) -> tuple[Reconciled, Rendered]:
     return reconciled, steps.render(run)
 
 
-@flow(name="render")
+@flow("render")
 def render() -> None:
     """Run the render as a Prefect flow."""
     with opened(setting()) as run:
-        read_back_and_render(task_steps(), run)
+        read_back_and_render(steps_in_use(), run)
 
 
 if __name__ == "__main__":

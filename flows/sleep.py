@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.compose import setting
 from tasks.night import Run, opened
-from tasks.orchestration import flow, task_steps
+from tasks.orchestrated import flow, steps_in_use
 from tasks.sleep.run import Slept
 from tasks.steps import Steps
 
@@ -29,11 +29,11 @@ def fold_and_sleep(steps: Steps, run: Run) -> tuple[Slept, ...]:
     return slept
 
 
-@flow(name="sleep")
+@flow("sleep")
 def sleep() -> None:
     """Run the passes as a Prefect flow."""
     with opened(setting()) as run:
-        fold_and_sleep(task_steps(), run)
+        fold_and_sleep(steps_in_use(), run)
 
 
 if __name__ == "__main__":

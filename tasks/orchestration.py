@@ -9,10 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from tasks.durable import make_folder
-from tasks.errors import SettingInvalid
 from tasks.settings import Places, Settings
 from tasks.steps import PLAIN, Steps, each, watched
 
@@ -32,13 +30,11 @@ def _contain() -> None:
 
 _contain()
 
-import httpx  # noqa: E402
 from prefect import flow, task  # noqa: E402  after its home is set
 from prefect.cache_policies import NO_CACHE  # noqa: E402
 
 HOUR: Final = 3_600
 TAGS: Final = ("everest",)
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 def as_task(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,27 +53,4 @@ def task_steps() -> Steps:
     return each(PLAIN, as_task)
 
 
-def api_in_use() -> str:
-    """Return the Prefect API that this process is to report to; "" when none is configured.
-
-    Raises:
-        SettingInvalid: when it is on another machine and that was not allowed: run parameters and
-            paths would leave this one.
-    """
-    url = os.environ.get("PREFECT_API_URL", "").strip()
-    host = (urlsplit(url).hostname or "").lower()
-    if url and host not in _LOOPBACK and os.environ.get("EVEREST_PREFECT_REMOTE") != "yes":
-        why = f"{host} is another machine; set EVEREST_PREFECT_REMOTE=yes to report runs to it"
-        raise SettingInvalid("PREFECT_API_URL", why)
-    return url
-
-
-def answers(url: str) -> bool:
-    """Tell whether a Prefect API is there."""
-    try:
-        return httpx.get(f"{url.rstrip('/')}/health", timeout=3).is_success
-    except httpx.HTTPError:
-        return False
-
-
-__all__ = ["answers", "api_in_use", "as_task", "flow", "task_steps"]
+__all__ = ["as_task", "flow", "task_steps"]

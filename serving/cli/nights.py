@@ -146,9 +146,9 @@ def _night(where: Setting) -> NightReport:
 def _night_wherever(where: Setting, transcripts: Path | None) -> NightReport:
     """Run the night under the Prefect API that is configured, or in this process alone."""
     from flows.nightly import nightly  # noqa: PLC0415
-    from tasks.orchestration import answers, api_in_use  # noqa: PLC0415
+    from tasks.orchestrated import answers, api  # noqa: PLC0415
 
-    url = api_in_use()
+    url = api()
     if url and answers(url):
         return nightly(None if transcripts is None else str(transcripts))
     if url:
