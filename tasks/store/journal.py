@@ -22,7 +22,7 @@ from tasks.domain.clock import instant, iso
 from tasks.domain.proposals import Actor
 from tasks.domain.redaction import redact
 from tasks.domain.scope import Scope
-from tasks.durable import FILE_MODE, append_line, make_folder
+from tasks.durable import FILE_MODE, append_line, make_folder, sync_folder
 from tasks.errors import ScopeMissing
 
 VERSION: Final = 1
@@ -82,7 +82,10 @@ def append(  # noqa: PLR0913  a line says what, whose, by whom and when
     make_folder(folder)
     with _locked(folder, fcntl.LOCK_SH):
         segment = folder / _shared_segment(folder, at)
+        is_new = not segment.exists()
         append_line(segment, _after_a_cut(segment) + _encode(line))
+        if is_new:
+            sync_folder(folder)
     return line
 
 

@@ -19,6 +19,7 @@ import orjson
 
 from tasks.domain.clock import iso
 from tasks.domain.scope import Scope
+from tasks.domain.units import TombstoneKind
 from tasks.durable import FILE_MODE, make_folder, swap_file, sync_folder
 from tasks.embedding.dense import build_dense
 from tasks.embedding.index import build_lexical
@@ -199,11 +200,18 @@ def _save_rows(folder: Path, rows: Iterable[dict[str, Any]]) -> None:
     np.save(folder / "rows-starts.npy", np.array(starts, dtype=np.int64), allow_pickle=False)
 
 
+def _last_forgotten(store: Store) -> str:
+    """Return when something was last forgotten: a view from before it still holds the words."""
+    stones = (stone for stone in store.stones if stone.kind is TombstoneKind.FORGOTTEN)
+    return max((iso(stone.at) for stone in stones), default="")
+
+
 def _tidy(store: Store, folder: Path, at: datetime) -> None:
     """Delete what no kept manifest names, and put away journal segments that both cover."""
     numbers = sorted((int(p.stem) for p in folder.glob("*.json") if p.stem.isdigit()), reverse=True)
-    kept = [Manifest.parse((folder / f"{n}.json").read_bytes()) for n in numbers[:_KEPT]]
-    for number in numbers[_KEPT:]:
+    last, *older = (Manifest.parse((folder / f"{n}.json").read_bytes()) for n in numbers[:_KEPT])
+    kept = [last, *(m for m in older if m.at >= _last_forgotten(store))]
+    for number in set(numbers) - {manifest.number for manifest in kept}:
         (folder / f"{number}.json").unlink()
     named = {entry.folder for manifest in kept for entry in manifest.scopes}
     for path in (folder / "scopes").glob("*"):

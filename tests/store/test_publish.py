@@ -143,6 +143,25 @@ def test_two_publications_are_kept_and_older_ones_go(house: Home, store: Store) 
     assert (view / "current").read_text() == "4.json"
 
 
+@pytest.mark.parametrize("kind", [TombstoneKind.FORGOTTEN, TombstoneKind.REJECTED])
+def test_a_view_that_still_holds_what_was_forgotten_is_not_kept(
+    house: Home, store: Store, kind: TombstoneKind
+) -> None:
+    said = episode("gone", "The harbour password is swordfish.")
+    gateway.commit(store, [put(said)], at=NOW)
+    published(store)
+    later = NOW + DAY
+    buried = stone(said, store.key, kind, at=later)
+    action = Action.FORGET if kind is TombstoneKind.FORGOTTEN else Action.REJECT
+    gateway.commit(store, [bury(buried, action)], at=later)
+    published(store, days=1)
+
+    files = (path for path in house.places.view.rglob("*") if path.is_file())
+    holds = any(b"swordfish" in path.read_bytes() for path in files)
+
+    assert holds == (kind is not TombstoneKind.FORGOTTEN)
+
+
 def test_a_reader_of_an_old_view_reads_on_while_two_more_are_published(
     house: Home, store: Store
 ) -> None:
