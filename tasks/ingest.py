@@ -7,18 +7,17 @@ one bad file never stops a night.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
 from tasks.domain.ids import session_episode_id
-from tasks.domain.project import Probe, identify
+from tasks.domain.project import Probe
 from tasks.domain.proposals import (
     Action,
     Actor,
@@ -34,15 +33,13 @@ from tasks.domain.proposals import (
 from tasks.domain.redaction import redact
 from tasks.domain.scope import Scope
 from tasks.domain.session import AgentTurn, PersonTurn, ReadCounts, Session
-from tasks.domain.units import Project
 from tasks.evidence.claude_code import AGENT, read_session, session_id_of
 from tasks.evidence.copies import drop_copied
 from tasks.evidence.detectors import detect
 from tasks.evidence.episodes import episodes_of, facts_of
-from tasks.evidence.lines import UNREADABLE, open_transcript
 from tasks.evidence.reading import Mark, NothingRead, Resume, SessionRead
-from tasks.evidence.roots import find_transcripts, in_words
-from tasks.evidence.states import FileChange, FileState, how_changed, state_of
+from tasks.evidence.roots import in_words
+from tasks.evidence.states import FileChange, state_of
 from tasks.evidence.words import (
     append_evidence,
     evidence_form,
@@ -51,14 +48,12 @@ from tasks.evidence.words import (
     replace_evidence,
     turn_form,
 )
+from tasks.projects import LeftOut, Projects
 from tasks.settings import Settings
 from tasks.store import gateway, reads
 from tasks.store.handle import Store
 from tasks.store.reads import Ids, Query, Subject
-
-_HEAD: Final = 256 * 1024
-_TIMESTAMP: Final = re.compile(rb'"timestamp":\s*"(\d{4}-\d\d-\d\dT[^"]{5,30})"')
-IGNORE_FILE: Final = ".everest-ignore"
+from tasks.transcripts import Changed, Known, Listing, listing, size_of
 
 
 @dataclass(slots=True)
@@ -83,15 +78,6 @@ class Ingested:
     episodes: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A transcript to read: what is known of it, and what happened to it since."""
-
-    path: Path
-    change: FileChange
-    known: dict[str, Any] | None
 
 
 def ingest(  # noqa: PLR0913  what to read, into what, and by whose clock
@@ -119,7 +105,7 @@ def ingest(  # noqa: PLR0913  what to read, into what, and by whose clock
     """
     report = Ingested()
     reader = _Reader(store, settings, probe, at, report)
-    changed = reader.changed(roots)
+    changed = reader.listed(roots).changed
     for number, one in enumerate(changed, 1):
         reader.take(one)
         progress(number, len(changed))
@@ -141,7 +127,7 @@ class _Read:
     lines_read: int
     mark: Mark | None
     seen: tuple[int, int, int] | None
-    left_out: dict[str, str] | None = None
+    left_out: LeftOut | None = None
 
 
 class _Reader:
@@ -150,44 +136,25 @@ class _Reader:
     def __init__(
         self, store: Store, settings: Settings, probe: Probe, at: datetime, report: Ingested
     ) -> None:
-        self._store, self._settings, self._probe = store, settings, probe
+        self._store, self._settings = store, settings
         self._at, self._report = at, report
-        self._cwds, self._projects = _known_projects(store)
+        self._projects = Projects(store, probe)
         self._copies: set[str] = set()
 
-    def changed(self, roots: Sequence[Path]) -> list[Changed]:
-        """Return the files to read, so that the owner of copied turns comes before its copies."""
-        known = self._known()
-        found: list[Changed] = []
-        for root in roots:
-            listed = find_transcripts(root)
-            self._report.files += len(listed.transcripts)
-            self._report.problems += [one.told() for one in listed.set_aside]
-            for path in listed.transcripts:
-                change = self._change(path, known.get(str(path)))
-                if change is not FileChange.UNCHANGED:
-                    found.append(Changed(path, change, known.get(str(path))))
-        self._report.changed = len(found)
-        return sorted(found, key=lambda one: (_first_timestamp(one.path), one.path.name))
+    def listed(self, roots: Sequence[Path]) -> Listing:
+        """Return the files to read."""
+        found = listing(
+            roots,
+            self._known(),
+            is_wanted_again=lambda known: self._projects.is_watched_again(known.get("left_out")),
+        )
+        self._report.files, self._report.changed = found.files, len(found.changed)
+        self._report.problems += found.problems
+        return found
 
-    def _known(self) -> dict[str, dict[str, Any]]:
+    def _known(self) -> dict[str, Known]:
         rows = self._store.database.rows("SELECT path, state FROM files")
         return {path: orjson.loads(state) for path, state in rows}
-
-    def _change(self, path: Path, known: dict[str, Any] | None) -> FileChange:
-        if known is None or self._is_watched_again(known.get("left_out")):
-            return FileChange.REWRITTEN
-        try:
-            return how_changed(path, FileState.from_json(known["state"]))
-        except OSError:
-            return FileChange.REWRITTEN
-
-    def _is_watched_again(self, left_out: dict[str, str] | None) -> bool:
-        """Tell whether a file was left out with its project, and the project is not any more."""
-        if left_out is None:
-            return False
-        known = self._projects.get(left_out["project"])
-        return not (known and known.ignored) and not _asks_to_be_ignored(Path(left_out["path"]))
 
     def take_again(self) -> None:
         """Read the copies once more whose turns turned out to be an earlier session's."""
@@ -212,7 +179,7 @@ class _Reader:
                     self._report.problems.append(
                         f"{in_words(one.path)}: {cut}; what came before it was read"
                     )
-                elif _size(one.path) < session.bytes_read:
+                elif size_of(one.path) < session.bytes_read:
                     self._report.problems.append(
                         f"{in_words(one.path)}: it became shorter while it was read; what was read "
                         "is kept, and the next run reads it again"
@@ -236,16 +203,18 @@ class _Reader:
 
     def _proposals(
         self, one: Changed, reading: SessionRead
-    ) -> tuple[dict[str, str] | None, list[Proposal]]:
+    ) -> tuple[LeftOut | None, list[Proposal]]:
         """Return what a session gives, and its project if that is why it gives nothing."""
         whole = reading.session
         if not whole.by_person:
             self._report.by_program += 1
             return None, []
-        project, scope = self._project(whole)
-        if project.ignored or _asks_to_be_ignored(Path(project.path)):
+        project = self._projects.of(whole)
+        scope = self._settings.scope(project.project_id)
+        left_out = self._projects.leaves_out(project)
+        if left_out is not None:
             self._report.ignored += 1
-            return {"project": project.project_id, "path": project.path}, []
+            return left_out, []
         return None, [
             self._proposal(PutProject(project), scope),
             *(self._proposal(change, scope) for change in self._changes(one, reading, scope)),
@@ -289,22 +258,6 @@ class _Reader:
             fresh = [turn_form(t, redact) for t in reading.changed if t.uuid in kept]
             return append_evidence(path, fresh)
         return replace_evidence(path, session.turns)
-
-    def _project(self, session: Session) -> tuple[Project, Scope]:
-        found = identify(session.cwd, self._cwds, self._probe)
-        known = self._projects.get(found.project_id)
-        project = Project(
-            found.project_id,
-            known.name if known else found.name,
-            known.path if known else found.path,
-            (session.cwd,) if session.cwd else (),
-            known.first_seen if known else session.started,
-            ignored=known.ignored if known else False,
-        )
-        self._projects.setdefault(found.project_id, project)
-        if session.cwd:
-            self._cwds.setdefault(session.cwd, found.project_id)
-        return project, self._settings.scope(found.project_id)
 
     def _owned_elsewhere(self, session: Session) -> Callable[[str], bool]:
         """Return what tells a turn that an earlier file owns: earlier by start, then by name.
@@ -371,17 +324,6 @@ class _Reader:
         total.failed += counts.failed[len(before["failed"]) :]
 
 
-def survey(roots: Sequence[Path]) -> Iterator[tuple[Path, int, int, int]]:
-    """Yield, for each root, its transcripts, the folders they are in, and their bytes.
-
-    Raises:
-        NoTranscripts: when a root cannot be read.
-    """
-    for root in roots:
-        found = find_transcripts(root).transcripts
-        yield root, len(found), len({path.parent for path in found}), sum(map(_size, found))
-
-
 def turn_id(uuid: str) -> str:
     """Return the digest under which a turn is known: the first 16 hex of SHA-256 of its uuid."""
     return hashlib.sha256(uuid.encode()).hexdigest()[:16]
@@ -392,47 +334,12 @@ def _anchors(session: Session) -> set[str]:
     return {turn.uuid for turn in session.turns} | {call.id for made in calls for call in made}
 
 
-def _known_projects(store: Store) -> tuple[dict[str, str], dict[str, Project]]:
-    cwds: dict[str, str] = {}
-    projects: dict[str, Project] = {}
-    for scope in reads.scopes(store.database):
-        for row in reads.rows(store.database, Query(Subject.CWDS, scope)):
-            cwds[row["cwd"]] = row["project_id"]
-        for row in reads.rows(store.database, Query(Subject.PROJECTS, scope)):
-            projects[row["project_id"]] = Project(
-                row["project_id"],
-                row["name"],
-                row["path"],
-                (),
-                row["first_seen"],
-                row["ignored"],
-            )
-    return cwds, projects
-
-
-def _asks_to_be_ignored(folder: Path) -> bool:
-    try:
-        return (folder / IGNORE_FILE).exists()
-    except OSError:
-        return False
-
-
 def _stat(path: Path) -> tuple[int, int, int] | None:
     try:
         found = path.stat()
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns, found.st_ino
-
-
-def _first_timestamp(path: Path) -> bytes:
-    """Return a file's first timestamp as it is written, for the order of reading alone."""
-    try:
-        with open_transcript(path) as stream:
-            found = _TIMESTAMP.search(stream.read(_HEAD))
-    except UNREADABLE:
-        return b""
-    return found[1] if found else b""
 
 
 def _plain(counts: ReadCounts) -> dict[str, Any]:
@@ -443,10 +350,3 @@ def _plain(counts: ReadCounts) -> dict[str, Any]:
         "set_aside": dict(counts.set_aside),
         "failed": list(counts.failed),
     }
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

@@ -25,13 +25,15 @@ from tasks.evidence.claude_code import AGENT
 from tasks.evidence.folders import probe
 from tasks.evidence.lines import open_transcript
 from tasks.evidence.words import evidence_path, load_evidence
-from tasks.ingest import IGNORE_FILE, Ingested, ingest, survey
+from tasks.ingest import Ingested, ingest
 from tasks.night import Run
+from tasks.projects import IGNORE_FILE
 from tasks.steps import PLAIN
 from tasks.store import gateway, reads
 from tasks.store.digest import store_digest
 from tasks.store.handle import Store
 from tasks.store.standing import projects
+from tasks.transcripts import survey
 from tests.evidence.writing import Transcript
 from tests.store.build import DAY, NOW, Home, bury, home_in, put, stone
 

@@ -106,7 +106,7 @@ def morning(as_json: AsJson = False) -> None:
 
 def _surveyed(where: Setting, *, quiet: bool) -> list[dict[str, Any]]:
     """Say which roots are read and how much lies in them, before anything is."""
-    from tasks.ingest import survey  # noqa: PLC0415
+    from tasks.transcripts import survey  # noqa: PLC0415
 
     found = []
     for root, files, projects, size in survey(where.roots):
