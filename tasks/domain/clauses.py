@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tasks.domain.polarity_words import (
@@ -51,17 +51,21 @@ class Clause:
         sign: 1 do, -1 don't, 0 neither (it depends on a condition).
         about: what it is about.
         where: where and with what it holds; `when`: under which condition.
+        reach: `about` and `where` together.
+        circumstances: `where` and `when` together.
     """
 
     sign: int
     about: frozenset[str]
     where: frozenset[str]
     when: frozenset[str]
+    reach: frozenset[str] = field(init=False)
+    circumstances: frozenset[str] = field(init=False)
 
-    @property
-    def circumstances(self) -> frozenset[str]:
-        """Return where and when together."""
-        return self.where | self.when
+    def __post_init__(self) -> None:
+        """Join the sets once, not for each clause they are compared with."""
+        object.__setattr__(self, "reach", self.about | self.where)
+        object.__setattr__(self, "circumstances", self.where | self.when)
 
 
 def stem(word: str) -> str:

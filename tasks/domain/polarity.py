@@ -6,51 +6,162 @@ kept apart cost one confirmation. English only; made for rules and corrections, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
+from sys import intern
 from typing import Final
 
 from tasks.domain.clauses import NUMBER, Clause, among, clauses_of, content, stem, words_of
 from tasks.domain.polarity_words import ALTERNATIVES, NEGATORS
 
 _GROUPS: Final = tuple(frozenset(map(stem, group)) for group in ALTERNATIVES)
+_VALUES: Final = frozenset[str]().union(*_GROUPS)
 _NEAR: Final = 0.5
 """The share of the shorter rule's words that two rules about one thing have in common."""
+
+_Order = tuple[frozenset[str], frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A clause with the groups of values that it chooses from, and what that excludes."""
+
+    clause: Clause
+    groups: tuple[frozenset[str], ...]
+    held: frozenset[str]
+    excluded: frozenset[str]
+
+    @classmethod
+    def of(cls, clause: Clause) -> _Choice:
+        """Return a clause's choice; one that chooses nothing has no groups."""
+        groups = tuple(group for group in _GROUPS if not group.isdisjoint(clause.reach))
+        held = _VALUES & clause.reach
+        excluded = _together(group - clause.reach for group in groups)
+        return cls(clause, groups, held, excluded)
+
+
+@dataclass(frozen=True, slots=True)
+class Stance:
+    """All that the comparison of one text with others needs of it.
+
+    Attributes:
+        forbidding: the clauses that say what not to do, and `wanting` what to do.
+        choosing: the clauses that hold a value which excludes others.
+        content: the stems it is about, numbers left out.
+        numbers: the numbers next to each noun.
+        order: what it puts first, and what second.
+        sought: the marks of which another text must offer one to be opposed to it.
+        offered: the marks by which others may be opposed to it.
+    """
+
+    forbidding: tuple[Clause, ...]
+    wanting: tuple[Clause, ...]
+    choosing: tuple[_Choice, ...]
+    content: frozenset[str]
+    numbers: dict[str, frozenset[str]]
+    order: _Order
+    sought: frozenset[str]
+    offered: frozenset[str]
 
 
 def opposed(a: str, b: str) -> bool:
     """Tell whether two rules contradict each other, or give one thing two different values."""
-    (one, mine), (two, theirs) = _read(a), _read(b)
-    return (
-        _signs_clash(mine, theirs)
-        or _signs_clash(theirs, mine)
-        or _values_clash(mine, theirs)
-        or _numbers_clash(one, two)
-        or _order_clashes(one, two)
+    return clash(stance_of(a), stance_of(b))
+
+
+def clash(one: Stance, two: Stance) -> bool:
+    """Tell whether the texts of two stances are opposed."""
+    return not one.sought.isdisjoint(two.offered) and (
+        _numbers_clash(one, two)
+        or _signs_clash(one, two)
+        or _signs_clash(two, one)
+        or _values_clash(one.choosing, two.choosing)
+        or _order_clashes(one.order, two.order)
     )
 
 
+def clashes(stances: Sequence[Stance]) -> Iterator[tuple[int, int]]:
+    """Yield the places of all pairs that clash, the smaller first; only pairs that could are asked.
+
+    A mark's holders are the bits of one number, so pairs with nothing to clash about cost nothing.
+    """
+    holders: dict[str, int] = {}
+    for place, stance in enumerate(stances):
+        for mark in stance.offered:
+            holders[mark] = holders.get(mark, 0) | 1 << place
+    for place, stance in enumerate(stances):
+        met = 0
+        for mark in stance.sought:
+            met |= holders.get(mark, 0)
+        for other in _bits(met >> place + 1):
+            if clash(stance, stances[place + 1 + other]):
+                yield place, place + 1 + other
+
+
+def _bits(number: int) -> Iterator[int]:
+    """Yield the places of the bits that are set, lowest first."""
+    written = f"{number:b}"[::-1]
+    at = written.find("1")
+    while at >= 0:
+        yield at
+        at = written.find("1", at + 1)
+
+
 @lru_cache(maxsize=1 << 14)
-def _read(text: str) -> tuple[list[str], list[Clause]]:
-    """Return a rule's words and clauses; remembered, since a night compares each rule with many."""
+def stance_of(text: str) -> Stance:
+    """Return a text's stance; remembered, since a night compares each rule with many."""
     words = words_of(text)
-    return words, clauses_of(words)
+    clauses = clauses_of(words)
+    forbidding = tuple(clause for clause in clauses if clause.sign < 0)
+    wanting = tuple(clause for clause in clauses if clause.sign > 0)
+    numbers, order = _numbered(words), _order(words)
+    forbidden = _together(clause.about for clause in forbidding)
+    wanted = _together(clause.reach for clause in wanting)
+    choosing = tuple(choice for clause in clauses if (choice := _Choice.of(clause)).groups)
+    return Stance(
+        forbidding,
+        wanting,
+        choosing,
+        content(words),
+        numbers,
+        order,
+        _marks("wants", forbidden)
+        | _marks("forbids", wanted)
+        | _marks("value", _together(choice.excluded for choice in choosing))
+        | _marks("number", numbers)
+        | _marks("second", order[0])
+        | _marks("first", order[1]),
+        _marks("forbids", forbidden)
+        | _marks("wants", wanted)
+        | _marks("value", _together(choice.held for choice in choosing))
+        | _marks("number", numbers)
+        | _marks("first", order[0])
+        | _marks("second", order[1]),
+    )
 
 
-def _signs_clash(mine: list[Clause], theirs: list[Clause]) -> bool:
+def _together(sets: Iterable[frozenset[str]]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(sets))
+
+
+def _marks(role: str, words: Iterable[str]) -> frozenset[str]:
+    return frozenset(intern(f"{role} {word}") for word in words)
+
+
+def _signs_clash(one: Stance, two: Stance) -> bool:
     """Tell whether one forbids what the other wants, unless it wants that itself elsewhere."""
-    wanted = [clause for clause in mine if clause.sign > 0]
     return any(
-        _meet(no, yes) and not any(_meet(no, own) for own in wanted)
-        for no in mine
-        if no.sign < 0
-        for yes in theirs
-        if yes.sign > 0
+        _meet(no, yes) and not any(_meet(no, own) for own in one.wanting)
+        for no in one.forbidding
+        for yes in two.wanting
     )
 
 
 def _meet(no: Clause, yes: Clause) -> bool:
     """Tell whether a prohibition and a command are about one thing, at one place and time."""
-    shared = no.about & (yes.about | yes.where)
+    shared = no.about & yes.reach
     if not shared or not _compatible(no.circumstances, yes.circumstances - shared):
         return False
     each_has_more = bool(no.about - shared) and bool(yes.about - shared)
@@ -61,14 +172,18 @@ def _compatible(one: frozenset[str], other: frozenset[str]) -> bool:
     """Tell whether two circumstances can hold at once; one that is not named always can."""
     if not one or not other:
         return True
-    return bool(one & other) and not any(_differ(one, other, group) for group in _GROUPS)
+    if one.isdisjoint(other):
+        return False
+    mine, theirs = one & _VALUES, other & _VALUES
+    return not (mine and theirs and any(_differ(mine, theirs, group) for group in _GROUPS))
 
 
 def _differ(one: frozenset[str], other: frozenset[str], group: frozenset[str]) -> bool:
-    return bool(one & group) and bool(other & group) and not one & other & group
+    mine = one & group
+    return bool(mine) and mine.isdisjoint(other) and not group.isdisjoint(other)
 
 
-def _values_clash(mine: list[Clause], theirs: list[Clause]) -> bool:
+def _values_clash(mine: tuple[_Choice, ...], theirs: tuple[_Choice, ...]) -> bool:
     """Tell whether they want values that exclude each other, unless one wants both itself."""
     return any(
         _exclude(one, other)
@@ -79,14 +194,15 @@ def _values_clash(mine: list[Clause], theirs: list[Clause]) -> bool:
     )
 
 
-def _exclude(one: Clause, other: Clause) -> bool:
+def _exclude(mine: _Choice, theirs: _Choice) -> bool:
     """Tell whether two clauses want, of one thing, values that exclude each other."""
+    one, other = mine.clause, theirs.clause
     return one.sign == other.sign and any(
-        _differ(one.about | one.where, other.about | other.where, group)
+        _differ(one.reach, other.reach, group)
         and (one.sign > 0 or len(group) == 2)
         and _alike(one.about - group, other.about - group)
         and _compatible(one.circumstances - group, other.circumstances - group)
-        for group in _GROUPS
+        for group in mine.groups
     )
 
 
@@ -95,16 +211,21 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     return len(one & other) >= _NEAR * min(len(one), len(other))
 
 
-def _numbers_clash(one: list[str], two: list[str]) -> bool:
+def _numbers_clash(one: Stance, two: Stance) -> bool:
     """Tell whether one noun has different numbers or versions in two texts about one thing."""
-    mine, theirs = _numbered(one), _numbered(two)
-    return _alike(content(one), content(two)) and any(
-        not any(_same_number(n, m) for n in mine[noun] for m in theirs[noun])
-        for noun in mine.keys() & theirs.keys()
+    nouns = one.numbers.keys() & two.numbers.keys()
+    return (
+        bool(nouns)
+        and _alike(one.content, two.content)
+        and not all(_share_one(one.numbers[noun], two.numbers[noun]) for noun in nouns)
     )
 
 
-def _numbered(words: list[str]) -> dict[str, set[str]]:
+def _share_one(mine: frozenset[str], theirs: frozenset[str]) -> bool:
+    return not mine.isdisjoint(theirs) or any(_same_number(n, m) for n in mine for m in theirs)
+
+
+def _numbered(words: list[str]) -> dict[str, frozenset[str]]:
     """Return the numbers next to each noun: "node 18", "node version 18", "2 spaces"."""
     found: dict[str, set[str]] = {}
     for at, word in enumerate(words):
@@ -112,7 +233,7 @@ def _numbered(words: list[str]) -> dict[str, set[str]]:
             before = [w for w in words[max(at - 4, 0) : at] if content([w]) - {"version", "v"}]
             for noun in content(before[-1:] + words[at + 1 : at + 2]):
                 found.setdefault(noun, set()).add(word)
-    return found
+    return {noun: frozenset(numbers) for noun, numbers in found.items()}
 
 
 def _same_number(one: str, other: str) -> bool:
@@ -120,13 +241,14 @@ def _same_number(one: str, other: str) -> bool:
     return one == other or one.startswith(other + ".") or other.startswith(one + ".")
 
 
-def _order_clashes(one: list[str], two: list[str]) -> bool:
+def _order_clashes(mine: _Order, theirs: _Order) -> bool:
     """Tell whether two texts put the same two things in reverse order."""
-    mine, theirs = _order(one), _order(two)
-    return bool(mine[0] & theirs[1]) and bool(mine[1] & theirs[0]) and mine != theirs
+    return (
+        not mine[0].isdisjoint(theirs[1]) and not mine[1].isdisjoint(theirs[0]) and mine != theirs
+    )
 
 
-def _order(words: list[str]) -> tuple[frozenset[str], frozenset[str]]:
+def _order(words: list[str]) -> _Order:
     """Return what comes first and what second, by the text's "before" or "after"."""
     at = next((i for i, word in enumerate(words) if word in {"before", "after", "until"}), None)
     if at is None:

@@ -16,13 +16,13 @@ from datetime import datetime
 
 import numpy as np
 
+from tasks.domain.polarity import opposed
 from tasks.domain.trust import after_objection
 from tasks.domain.units import Episode, Grounding, Lifecycle, Trust
 from tasks.sleep.founding import said
 from tasks.sleep.material import Vectors
 from tasks.sleep.meaning import stance, vectors_of
 from tasks.sleep.neighbours import near_pairs
-from tasks.sleep.opposites import opposed
 from tasks.sleep.speech import retracts
 from tasks.sleep.standing import Standing
 

@@ -6,17 +6,12 @@ Invariant: no group handed back holds two units whose stances are opposed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import combinations
 
 import numpy as np
 
-from tasks.domain.polarity import opposed as _opposed
+from tasks.domain.polarity import clashes, stance_of
 from tasks.sleep.clustering import NEVER, distances, linked
 from tasks.sleep.neighbours import Matrix, Rows
-
-opposed = lru_cache(maxsize=1 << 16)(_opposed)
-"""`polarity.opposed`, remembered: each round of a pass asks again, at 0.8 ms a pair of texts."""
 
 
 def parted(
@@ -32,16 +27,16 @@ def parted(
     """
     found: list[Rows] = []
     for group in groups:
-        clashes = _clashes([stances[row] for row in group])
-        found += _relinked(group, matrix, clashes, cut) if clashes else [group]
+        apart = _clashes([stances[row] for row in group])
+        found += _relinked(group, matrix, apart, cut) if apart else [group]
     return sorted(found, key=lambda rows: int(rows[0]))
 
 
 def _relinked(
-    group: Rows, matrix: Matrix, clashes: list[tuple[int, int]], cut: float
+    group: Rows, matrix: Matrix, opposites: list[tuple[int, int]], cut: float
 ) -> list[Rows]:
     apart = distances(matrix[group])
-    first, second = np.array(clashes).T
+    first, second = np.array(opposites).T
     apart[first, second] = apart[second, first] = NEVER
     return linked(group, apart, cut)
 
@@ -51,10 +46,10 @@ def _clashes(stances: Sequence[str]) -> list[tuple[int, int]]:
     places: dict[str, list[int]] = {}
     for place, text in enumerate(stances):
         places.setdefault(text, []).append(place)
+    standing = list(places.values())
     return [
         (i, j)
-        for a, b in combinations(places, 2)
-        if opposed(a, b)
-        for i in places[a]
-        for j in places[b]
+        for a, b in clashes([stance_of(text) for text in places])
+        for i in standing[a]
+        for j in standing[b]
     ]

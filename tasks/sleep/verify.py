@@ -16,6 +16,7 @@ from typing import Final
 import polars as pl
 
 from tasks.domain.ids import shown as short
+from tasks.domain.polarity import opposed
 from tasks.domain.proposals import Action, Actor, Proposal, PutLesson, PutPrediction, SessionFacts
 from tasks.domain.trust import after_prediction
 from tasks.domain.units import (
@@ -29,7 +30,6 @@ from tasks.domain.units import (
 from tasks.sleep.material import Cuts, Material, PassReport, PassResult, episodes_of
 from tasks.sleep.meaning import mean_of, stance, vectors_of
 from tasks.sleep.neighbours import SLACK
-from tasks.sleep.opposites import opposed
 
 WINDOW: Final = timedelta(days=14)
 _EXERCISED: Final = (Outcome.CONFIRMED, Outcome.FAILED)
