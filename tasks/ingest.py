@@ -71,13 +71,17 @@ class Ingested:
     files: int = 0
     changed: int = 0
     counts: ReadCounts = field(default_factory=ReadCounts)
-    failed: int = 0
     sessions: int = 0
     by_program: int = 0
     ignored: int = 0
     episodes: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def failed(self) -> int:
+        """Return how many lines could not be read."""
+        return len(self.counts.failed)
 
 
 def ingest(  # noqa: PLR0913  what to read, into what, and by whose clock
@@ -110,7 +114,6 @@ def ingest(  # noqa: PLR0913  what to read, into what, and by whose clock
         reader.take(one)
         progress(number, len(changed))
     reader.take_again()
-    report.failed = len(report.counts.failed)
     return report
 
 
@@ -140,6 +143,8 @@ class _Reader:
         self._at, self._report = at, report
         self._projects = Projects(store, probe)
         self._copies: set[str] = set()
+        self._counted: set[Path] = set()
+        self._sessions: set[str] = set()
 
     def listed(self, roots: Sequence[Path]) -> Listing:
         """Return the files to read."""
@@ -160,6 +165,7 @@ class _Reader:
         """Read the copies once more whose turns turned out to be an earlier session's."""
         while self._copies:
             path = Path(self._copies.pop())
+            self._counted.add(path)
             if path.exists():
                 self.take(Changed(path, FileChange.REWRITTEN, self._known().get(str(path))))
 
@@ -235,7 +241,8 @@ class _Reader:
             own = _anchors(session)
             found = episodes_of(heard, detect(heard), scope, self._at)
             episodes = [episodes[0], *(one for one in found[1:] if one.anchor in own)]
-        self._report.sessions += 1
+        self._sessions.add(session.id)
+        self._report.sessions = len(self._sessions)
         return [PutSession(facts), *(PutEpisode(episode) for episode in episodes)]
 
     def _emptied(self, session: Session, scope: Scope) -> list[Change]:
@@ -311,7 +318,10 @@ class _Reader:
                     pass
 
     def _count(self, counts: ReadCounts, one: Changed) -> None:
-        """Count the lines that this reading was the first to see."""
+        """Count the lines that this reading is the first to see: none of a file read again."""
+        if one.path in self._counted:
+            return
+        self._counted.add(one.path)
         before = (one.known or {}).get("counts") or _plain(ReadCounts())
         if one.change is not FileChange.APPENDED:
             before = _plain(ReadCounts())

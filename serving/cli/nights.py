@@ -46,9 +46,12 @@ def night(
         if as_json:
             put(found)
         return
+    before = _written(where)
     report = _night_wherever(where, transcripts)
     if as_json:
         put(as_data(report))
+    elif _written(where) == before:
+        say("Nothing new since the last run. `everest morning` shows its report.")
     else:
         say(_after(where))
 
@@ -126,6 +129,11 @@ def _nothing_found(where: Setting) -> str:
         "Name a folder with `everest night --transcripts DIR`, "
         "or see how it looks with `everest demo`."
     )
+
+
+def _written(where: Setting) -> bytes:
+    """Return the report that stands, to tell whether a run wrote another."""
+    return where.places.morning.read_bytes() if where.places.morning.exists() else b""
 
 
 def _after(where: Setting) -> list[str]:
