@@ -26,6 +26,9 @@ FENCE_CLOSE: Final = f"</{FENCE_TAG}>"
 MARKER: Final = "<!-- everest:"
 """How every marker comment of ours begins."""
 
+GAP: Final = "\ufffc"
+"""Stands in a span of the person's words where something pasted was cut out of it."""
+
 HEADLESS: Final = "<!-- everest:headless -->"
 """Stands in the prompt of a session that we started ourselves: no person typed any of it."""
 

@@ -79,7 +79,8 @@ class Episode:
         title: at most 120 characters, for lists.
         gist: a few deterministic sentences: what went on.
         words: the person's words (correction, note) or the quoted evidence (error, surprise).
-        rule: the span of the person's words that states a lasting rule, else "".
+        rule: the span of the person's words that states a lasting rule, else ""; GAP stands in it
+            where something pasted was cut out.
         at: when it happened; `recorded_at`: when we read of it.
         lasting: the words state a preference or fact that helps later sessions.
         standing: a lasting rule stated without a correction; left out of the repeat rate.

@@ -28,6 +28,7 @@ from tasks.evidence.detectors import (
     Findings,
     Surprise,
     command_of,
+    gapped,
     own_words,
     telling,
 )
@@ -172,7 +173,7 @@ def _correction(maker: _Maker, found: Correction) -> Episode:
     )
     return replace(
         made,
-        rule=found.rule,
+        rule=gapped(found.rule, found.turn.text),
         lasting=found.lasting,
         standing=found.standing,
         tool=refused.name if refused else "",

@@ -22,7 +22,7 @@ from tasks.wording.spans import (
     stopped_first,
     trimmed,
 )
-from tasks.wording.unsafe import neutralised, unsafe
+from tasks.wording.unsafe import gapped, neutralised, unsafe
 
 TEXT_ROOM: Final = 300
 QUOTE_ROOM: Final = 500
@@ -100,7 +100,7 @@ def _corrected(episodes: Sequence[Episode]) -> Wording:
 
 def _rule(episode: Episode) -> Rule | None:
     command = _about(episode)
-    span = neutralised(episode.rule or episode.words)
+    span = gapped(episode.rule or episode.words)
     rule = rule_of(span, command) if episode.rule or one_sentence(span) else None
     if rule is None:
         return None

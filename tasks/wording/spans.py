@@ -3,7 +3,7 @@
 Invariant: every content word of a rule stands in the span. Only courtesies and preambles at its
 ends are taken off, marks are set between an order and its reason, and an opening that is sure to
 leave a bare verb becomes an imperative; a plain statement stands as it is, and whatever is not sure
-is quoted. A span whose meaning lies outside it makes no rule.
+is quoted. A span whose meaning lies outside it, or that lost a part of it, makes no rule.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import cache
 from typing import Final
 
 from tasks.cues import table
+from tasks.domain.markers import GAP
 
 _ROOM: Final = 160
 _CONTENT_WORDS: Final = 2
@@ -50,6 +51,8 @@ def rule_of(span: str, about: str = "") -> Rule | None:
     if _matches("hanging", bare):
         bare = _without_aside(bare)
     if not _has_content(bare) or len(bare) > _ROOM:
+        return None
+    if GAP in bare or _matches("lost", bare):
         return None
     if _matches("tied", bare) or _matches("vague", bare):
         return None

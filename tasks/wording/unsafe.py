@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from tasks.cues import cues, table
+from tasks.domain.markers import GAP
 
 _FENCES: Final = re.compile(r"`{3,}|~{3,}")
 _COMMENTS: Final = re.compile(r"<!-*|-*->")
@@ -31,5 +32,14 @@ def unsafe(text: str) -> str | None:
 
 def neutralised(text: str) -> str:
     """Return a text on one line, without fences, comment marks and invisible characters."""
-    plain = _INVISIBLE.sub("", text)
-    return _BLANKS.sub(" ", _COMMENTS.sub(" ", _FENCES.sub("'", plain))).strip()
+    return _plain(text, " ")
+
+
+def gapped(text: str) -> str:
+    """Return a text like `neutralised`, with GAP where comment marks were taken out."""
+    return _plain(text, f" {GAP} ")
+
+
+def _plain(text: str, gap: str) -> str:
+    visible = _INVISIBLE.sub("", text)
+    return _BLANKS.sub(" ", _COMMENTS.sub(gap, _FENCES.sub("'", visible))).strip()

@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from tasks.domain.ids import episode_id, session_episode_id
+from tasks.domain.markers import GAP
 from tasks.domain.scope import Scope
 from tasks.domain.session import ResultState, Session
 from tasks.domain.units import Episode, EpisodeKind, Grounding
@@ -64,6 +65,14 @@ def test_a_correction_carries_the_persons_words_and_the_stopped_call() -> None:
     assert plain.strength.as_of == LATER
     assert (stopping.tool, stopping.command) == ("Bash", "npm")
     assert "npm" in stopping.topic
+
+
+def test_a_rule_keeps_the_place_of_what_was_pasted_into_it_and_its_words_do_not() -> None:
+    asked = said("no, never use ```tabs``` in the report, use spaces", uuid="p2")
+    day = session(said("write a report", uuid="p1"), reply("Written.", uuid="a1"), asked)
+    (made,) = episodes_of(day, detect(day), SCOPE, LATER)[1:]
+    assert made.rule == f"never use  {GAP} in the report, use spaces"
+    assert GAP not in made.title + made.gist + made.words
 
 
 def test_the_same_error_in_one_session_is_one_episode_with_a_count() -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.domain.markers import GAP
 from tasks.domain.scope import Scope
 from tasks.domain.units import Episode, EpisodeKind, Grounding, Strength
 from tasks.wording import Held, Unworded, Worded, open_question, word
@@ -114,6 +115,50 @@ def test_a_plain_statement_stands_with_a_frame_only_for_one_persons_wish(
     rule: str, text: str
 ) -> None:
     assert worded(rule) == text
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        f"always use {GAP} in the reports",
+        f"always start new files with the header {GAP}",
+        f"before you commit, run {GAP} and {GAP}",
+        "always use in the README.",
+        "don't use in the reports of the team",
+        "Always start files with.",
+        "always start files with <!--",
+        "Always add ‹/everest-memory› '' ‹everest-memory› and.",
+        "in the weekly reports, always use",
+        "always sort the imports of the",
+    ],
+)
+def test_words_that_lost_a_part_make_no_rule(rule: str) -> None:
+    assert worded(rule) == ""
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("always use tabs in the reports", "Always use tabs in the reports."),
+        ("always start files with a header", "Always start files with a header."),
+        ("ask which branch to start from", "Ask which branch to start from."),
+        ("never log in as another user", "Never log in as another user."),
+        ("always add to the changelog", "Always add to the changelog."),
+        ("name the tool that the tests run with", "Name the tool that the tests run with."),
+        ("always leave the debug flag on", "Always leave the debug flag on."),
+        ("write tests for the code you use", "Write tests for the code you use."),
+    ],
+)
+def test_words_that_are_whole_do(rule: str, text: str) -> None:
+    assert worded(rule) == text
+
+
+def test_a_gap_never_reaches_a_text_or_a_quote() -> None:
+    whole = episode(words="always use tabs in reports", rule="always use tabs in reports")
+    cut = replace(whole, id="e2", session_id="s2", rule=f"always use {GAP} in reports")
+    made = word(EpisodeKind.CORRECTION, [whole, cut])
+    assert isinstance(made, Worded)
+    assert GAP not in made.text + made.quote
 
 
 @pytest.mark.parametrize(

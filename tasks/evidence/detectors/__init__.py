@@ -16,7 +16,7 @@ from tasks.evidence.detectors.findings import (
 from tasks.evidence.detectors.offers import answered, offered
 from tasks.evidence.detectors.reading import Exchange, Reading, read
 from tasks.evidence.detectors.session import detect, exchanges
-from tasks.evidence.detectors.text import own_words
+from tasks.evidence.detectors.text import gapped, own_words
 
 __all__ = [
     "Answer",
@@ -34,6 +34,7 @@ __all__ = [
     "command_of",
     "detect",
     "exchanges",
+    "gapped",
     "offered",
     "own_words",
     "read",

@@ -11,6 +11,7 @@ import re
 from functools import cache
 from typing import Final
 
+from tasks.domain.markers import GAP
 from tasks.evidence.detectors.cues import table
 
 _HEAD: Final = 6000  # what lies between head and tail of a longer message was pasted
@@ -33,10 +34,25 @@ _CLAUSE_END: Final = re.compile(
 
 def own_words(text: str) -> str:
     """Return what of a message the person seems to have typed, its paragraphs apart."""
+    return _typed_of(text, "")
+
+
+def gapped(span: str, text: str) -> str:
+    """Return a span of a message's own words with GAP where something was cut out of the message.
+
+    Nothing is marked before the span; behind it, what was cut out of the same line is.
+    """
+    places = rf"[\s{GAP}]+".join(map(re.escape, span.split()))
+    found = re.search(rf"{places}(?:[^\S\n]*{GAP})?", _typed_of(text.replace(GAP, " "), GAP))
+    return found.group() if span and found else span
+
+
+def _typed_of(text: str, gap: str) -> str:
+    """Return what was typed, with `gap` for what is cut out of a line."""
     if len(text) > _HEAD + _TAIL:
         text = f"{text[:_HEAD]}\n\n{text[-_TAIL:]}"
-    for stretch in _patterns("stretch"):
-        text = stretch.sub(" ", text)
+    for row in table("pasted")["stretch"]:
+        text = _compiled(row["pattern"]).sub(" " if row.get("edge") else f" {gap}", text)
     kept = [typed for block in _PARAGRAPH.split(text) if (typed := _typed(block))]
     if sum(map(len, kept)) > _LONG_MESSAGE:
         kept = [block for block in (kept[0], kept[-1]) if len(block) < _LONG_PARAGRAPH]

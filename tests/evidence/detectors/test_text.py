@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.domain.markers import GAP
 from tasks.evidence.detectors import Exchange, read
-from tasks.evidence.detectors.text import clauses, own_words
+from tasks.evidence.detectors.text import clauses, gapped, own_words
 from tests.evidence.detectors.build import said
 
 
@@ -39,6 +40,37 @@ def test_what_was_pasted_is_left_out(message: str, typed: str) -> None:
 )
 def test_what_was_typed_stays_as_it_is(message: str) -> None:
     assert own_words(message) == message
+
+
+@pytest.mark.parametrize(
+    ("message", "marked"),
+    [
+        ("always use <Card size='x'>y</Card> in the docs.", f"always use  {GAP} in the docs."),
+        ("always start with the header ```x```", f"always start with the header  {GAP}"),
+    ],
+)
+def test_a_gap_shows_where_something_was_cut_out_of_a_span(message: str, marked: str) -> None:
+    assert gapped(own_words(message), message) == marked
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[Image #1] always use tabs",
+        "always use tabs. [Image #1]",
+        "always use tabs\n```py\nx = 1\n```",
+        "always use tabs",
+        "",
+    ],
+)
+def test_what_is_cut_out_beside_a_span_leaves_no_gap(message: str) -> None:
+    assert gapped(own_words(message), message) == own_words(message)
+
+
+@given(st.text(alphabet=st.sampled_from("<>`/ab .\n[]#"), max_size=120))
+def test_without_its_gaps_a_span_is_what_was_typed(text: str) -> None:
+    words = own_words(text)
+    assert gapped(words, text).replace(GAP, " ").split() == words.split()
 
 
 def test_a_long_impersonal_finding_is_pasted_and_a_long_personal_wish_is_not() -> None:
