@@ -1,15 +1,18 @@
 """Which texts must wait for a person before any agent is shown them.
 
 Invariant: reading is by shape alone and errs towards holding back; a prohibition of a dangerous
-thing is held like the thing. `neutralised` leaves nothing that a reader of ours takes for markup.
+thing is held like the thing, unless the text is nothing but a plain prohibition of plain harm.
+`neutralised` leaves nothing that a reader of ours takes for markup.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
-from tasks.cues import cues, table
+from tasks.cues import Cue, compiled, cues, table
 from tasks.domain.markers import GAP
 
 _FENCES: Final = re.compile(r"`{3,}|~{3,}")
@@ -23,11 +26,30 @@ def unsafe(text: str) -> str | None:
     lowered = _INVISIBLE.sub("", text).lower()
     reasons = table(__package__, "unsafe")["held"]
     found = (
-        row["reason"]
+        _reason(row, lowered[: place.start()])
         for cue, row in zip(cues(__package__, "unsafe", "held"), reasons, strict=True)
-        if cue.find(lowered)
+        if (place := cue.find(lowered)) and not (row.get("harm") and _only_forbids(cue, lowered))
     )
     return next(found, None)
+
+
+def _reason(row: Mapping[str, str], before: str) -> str:
+    """Return why a text is held, by whether a negation stands before what was found in it."""
+    if "forbidden" in row and _compiled("negation").search(before):
+        return row["forbidden"]
+    return row["reason"]
+
+
+def _only_forbids(cue: Cue, lowered: str) -> bool:
+    """Tell whether a text is the plain prohibition of one harm, and nothing else."""
+    once = len(cue.pattern.findall(lowered)) == 1
+    return once and bool(_compiled("whole").fullmatch(lowered))
+
+
+@cache
+def _compiled(part: str) -> re.Pattern[str]:
+    forms = table(__package__, "unsafe")["prohibition"]
+    return compiled(forms[part].replace("HARM", forms["harm"]))
 
 
 def neutralised(text: str) -> str:

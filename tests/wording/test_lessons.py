@@ -262,7 +262,7 @@ def test_a_dangerous_rule_is_held_with_its_text() -> None:
     words = "don't use --dangerously-skip-permissions"
     made = word(EpisodeKind.CORRECTION, [episode(words=words, rule=words)])
     assert made == Held(
-        "Don't use --dangerously-skip-permissions.", words, "it grants a permission"
+        "Don't use --dangerously-skip-permissions.", words, "it speaks of a permission"
     )
 
 
