@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -35,6 +34,7 @@ from tasks.gathering import Gathered
 from tasks.ingest import Ingested
 from tasks.night import Run, projects
 from tasks.reconcile import Reconciled
+from tasks.render.commands import shell_word
 from tasks.render.morning import morning as as_markdown
 from tasks.render.plan import Rendered
 from tasks.render.telling import problems_of
@@ -189,11 +189,11 @@ def _held(run: Run, parts: Parts, names: dict[str, str]) -> Iterator[Question]:
     for scope, text in held[:_MOST_HELD]:
         note = note_id(run.store.key, scope, canon(text.text, 1))
         if not reads.episodes(run.store.database, scope, Ids((note,))):
-            project = shlex.quote(names.get(scope.project_id, scope.project_id))
+            project = shell_word(names.get(scope.project_id, scope.project_id))
             yield Question(
                 f"“{text.text}”",
                 f"{text.reason}, so it was not made a lesson; keep it as a note of yours with",
-                (f"everest remember {shlex.quote(text.text)} --project {project}",),
+                (f"everest remember {shell_word(text.text)} --project {project}",),
             )
 
 

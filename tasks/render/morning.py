@@ -26,6 +26,7 @@ from tasks.domain.report import (
     Strengthened,
 )
 from tasks.domain.units import EpisodeKind
+from tasks.render.commands import code_span
 from tasks.render.phrases import WEEKDAYS, count, duration, grouped, listing, long_date
 from tasks.render.rates import measures_section
 
@@ -178,7 +179,7 @@ def _questions(questions: Sequence[Question]) -> list[str]:
     lines = [f"## Needs your answer ({len(questions)})"]
     for n, question in enumerate(questions, start=1):
         lines += ["", f"{n}. **{one_line(question.text)}**  ", f"   {one_line(question.why)}"]
-        lines += [f"   - `{command}`" for command in question.commands]
+        lines += [f"   - {code_span(command)}" for command in question.commands]
     return lines
 
 
