@@ -11,12 +11,12 @@ Two statements of one instant decide nothing. Invariant: nothing here moves a re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 
-from tasks.domain.polarity import opposed
+from tasks.domain.polarity import clash, opposed, stance_of
 from tasks.domain.trust import after_objection
 from tasks.domain.units import Episode, Grounding, Lifecycle, Trust
 from tasks.sleep.founding import said
@@ -35,11 +35,14 @@ def closed(standings: Mapping[str, Standing], *, at: datetime, cut: float) -> di
     Only pairs in which one changed in this pass are looked at: the others were settled before.
     """
     ends: dict[str, datetime] = {}
-    for one, other in _opposites([s for s in standings.values() if _may_clash(s)], cut):
+    asked = [standing for standing in standings.values() if _may_clash(standing)]
+    told = [_told(standing) for standing in asked]
+    for one, other in _opposites(asked, cut):
         for older, newer in ((one, other), (other, one)):
-            end = _ended(older, newer)
+            end = _ended(told[older], told[newer])
             if end is not None:
-                ends[older.now.id] = min(end, ends.get(older.now.id, end))
+                unit = asked[older].now.id
+                ends[unit] = min(end, ends.get(unit, end))
     return {
         unit: _close(standings[unit], end, at)
         for unit, end in sorted(ends.items())
@@ -94,24 +97,37 @@ def _may_clash(standing: Standing) -> bool:
     return lesson.lifecycle is not Lifecycle.FORGOTTEN
 
 
-def _opposites(standings: Sequence[Standing], cut: float) -> Iterable[tuple[Standing, Standing]]:
+def _opposites(standings: Sequence[Standing], cut: float) -> Iterable[tuple[int, int]]:
+    """Yield the places of the opposed pairs in which one changed, each pair once."""
     changed = [place for place, standing in enumerate(standings) if standing.changed]
     if not changed:
         return
     means = np.stack([standing.mean for standing in standings])
+    stances = [stance_of(stance(standing.now)) for standing in standings]
     for pairs in near_pairs(means[changed], means, cut):
         for query, target in zip(pairs.queries, pairs.targets, strict=True):
             place = changed[query]
             twice = standings[target].changed and target <= place
-            if not twice and opposed(stance(standings[place].now), stance(standings[target].now)):
-                yield standings[place], standings[target]
+            if not twice and clash(stances[place], stances[target]):
+                yield place, int(target)
 
 
-def _ended(older: Standing, newer: Standing) -> datetime | None:
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """When a lesson's rule was stated: last, by whatever source, and each time as a lasting one."""
+
+    last: datetime
+    lasting: tuple[datetime, ...]
+
+
+def _told(standing: Standing) -> _Told:
+    lasting = sorted(source.at for source in standing.sources if said(source))
+    return _Told(last_said(standing), tuple(lasting))
+
+
+def _ended(older: _Told, newer: _Told) -> datetime | None:
     """Return when `newer` was first stated after `older` was last said, or None if it never was."""
-    last = last_said(older)
-    later = [source.at for source in newer.sources if said(source) and source.at > last]
-    return min(later, default=None)
+    return next((when for when in newer.lasting if when > older.last), None)
 
 
 def _close(standing: Standing, end: datetime, at: datetime) -> Standing:
