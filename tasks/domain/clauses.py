@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 from tasks.domain.polarity_words import (
@@ -68,6 +69,7 @@ class Clause:
         object.__setattr__(self, "circumstances", self.where | self.when)
 
 
+@lru_cache(maxsize=1 << 14)
 def stem(word: str) -> str:
     """Return a crude common form of an English word: tests, testing and tested become test."""
     for ending, least in (("ing", 6), ("ed", 5), ("es", 6), ("s", 4)):
