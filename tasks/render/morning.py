@@ -138,7 +138,7 @@ def _learned(learned: Sequence[Learned]) -> list[str]:
     listed = ready[:MOST_LEARNED]
     lines = [f"## Learned ({len(learned)})", ""]
     for n, lesson in enumerate(listed, start=1):
-        lines += [f"{n}. {_named(lesson)}", f"   > {_words(lesson)}"]
+        lines += [f"{n}. {_named(lesson)}", f"{_under(n)}> {_words(lesson)}"]
     room = MOST_LEARNED - len(listed)
     if waiting:
         lines += [*([""] if ready else []), "Met once; used only after a second conversation:", ""]
@@ -178,9 +178,15 @@ def _questions(questions: Sequence[Question]) -> list[str]:
         return []
     lines = [f"## Needs your answer ({len(questions)})"]
     for n, question in enumerate(questions, start=1):
-        lines += ["", f"{n}. **{one_line(question.text)}**  ", f"   {one_line(question.why)}"]
-        lines += [f"   - {code_span(command)}" for command in question.commands]
+        under = _under(n)
+        lines += ["", f"{n}. **{one_line(question.text)}**  ", f"{under}{one_line(question.why)}"]
+        lines += [f"{under}- {code_span(command)}" for command in question.commands]
     return lines
+
+
+def _under(number: int) -> str:
+    """Return the indent that keeps a line inside the item of that number."""
+    return " " * len(f"{number}. ")
 
 
 def _bets(report: NightReport) -> list[str]:

@@ -223,3 +223,12 @@ def test_long_words_are_cut_with_a_sign() -> None:
     (line,) = [x for x in morning(NightReport(day=DAY, learned=(long,))).splitlines() if "> " in x]
     assert line.endswith("word…”")
     assert len(line) < 260
+
+
+def test_the_words_stay_inside_their_lesson_from_the_tenth_on() -> None:
+    many = tuple(replace(FULL.learned[0], id=unit(n)) for n in range(11))
+    lines = morning(NightReport(day=DAY, learned=many)).splitlines()
+    ninth = next(n for n, line in enumerate(lines) if line.startswith("9. "))
+    tenth = next(n for n, line in enumerate(lines) if line.startswith("10. "))
+    assert lines[ninth + 1].startswith("   > ")
+    assert lines[tenth + 1].startswith("    > ")
