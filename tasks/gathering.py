@@ -81,7 +81,7 @@ class Gathered:
         for unit, row in sorted(last.items()):
             lesson = self._lessons.get(unit)
             why = _retired_by(lesson, row["action"]) if lesson else None
-            if lesson and why and unit not in self._made:
+            if lesson and why:
                 yield Retired(unit, lesson.text, self._project(lesson), why)
 
     def asked(self) -> Iterator[Question]:

@@ -126,9 +126,11 @@ class Memory:
     def find(self, prefix: str, owner: Scope) -> Found:
         """Return the unit, of any of the owner's projects, whose id begins with `prefix`.
 
+        What an agent asked to take out is found: it waits for the person to decide.
+
         Raises:
             UsageError: when the prefix is too short to mean one unit.
-            UnknownUnit: when nothing does, or it is already hidden.
+            UnknownUnit: when nothing does, or a person decided on it already.
             AmbiguousName: when several do.
         """
         wanted = prefix.strip().lower()
@@ -152,7 +154,7 @@ class Memory:
             for row in shelf.rows if shelf else ():
                 if row["unit"] == "passage":  # units come first
                     break
-                if row["id"].startswith(prefix) and not self.is_hidden(row):
+                if row["id"].startswith(prefix) and row["id"] not in self.overlay.decided:
                     yield Found(row, entry.scope)
         for row in self._awaited():
             if row["id"].startswith(prefix) and row["owner_id"] == owner.owner_id:
@@ -163,9 +165,9 @@ class Memory:
         if self.view is None:
             return
         for row in self.view.listed("asked"):
-            if row["id"] not in self.overlay.hidden:
+            if row["id"] not in self.overlay.decided:
                 yield row
         for row in self.view.listed("lessons"):
             disputed = row["trust"] == Trust.DISPUTED and row["lifecycle"] == Lifecycle.LIVE
-            if disputed and row["lesson_id"] not in self.overlay.hidden:
+            if disputed and row["lesson_id"] not in self.overlay.decided:
                 yield {**row, "id": row["lesson_id"], "unit": "lesson"}

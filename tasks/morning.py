@@ -152,6 +152,7 @@ def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
         measures=recent(parts.measures),
         shelf=gathered.shelf(parts.rendered),
         unsure=parts.reconciled.questions,
+        waiting=sum(slept.counts["left"] for slept in parts.slept),
         problems=tuple(_problems(run, parts)),
         stages=tuple(StageTime(name, seconds) for name, seconds in run.seconds.items()),
     )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.domain.clock import instant
+from tasks.domain.ids import shown
 from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN, one_line
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import GLOBAL, Scope
@@ -74,11 +75,16 @@ def touch(memory: Memory, found: Sequence[Recalled], *, actor: Actor, at: dateti
 def fenced(found: Sequence[Recalled], day: Callable[[datetime], str]) -> str:
     """Return what was recalled as a block for a model: quoted, dated, attributed data."""
     lines = [
-        f"- {label(one.row)}, {day(instant(one.row['at']))}: “{one_line(_text(one.row))}” "
-        f"[{one.row['id'][:16]}]"
+        f"- {label(one.row)}, {day(instant(one.row['at']))}: “{one_line(_text(one.row))}”"
+        f"{_named(one.row)}"
         for one in found
     ]
     return "\n".join([FENCE_OPEN, _ABOUT, *lines, FENCE_CLOSE])
+
+
+def _named(row: dict[str, Any]) -> str:
+    """Return the id to speak of a unit by; a passage is no unit and has none."""
+    return "" if row["unit"] == "passage" else f" [{shown(row['id'])}]"
 
 
 def label(row: dict[str, Any]) -> str:

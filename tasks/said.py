@@ -107,10 +107,13 @@ def _consequence(verb: str, actor: Actor) -> str:
         )
     if verb == "forget":
         return (
-            "hidden from now on; the next night deletes its rows and keeps it out. "
-            "Its bytes remain in the store's file until `everest compact`"
+            "hidden from now on; the next night deletes its rows and files and keeps it out. "
+            "Its bytes stay in the store's file and the ledger: `everest compact` is not built yet"
         )
-    return "hidden from now on; the next night records it, and it is not learned again"
+    return (
+        "hidden from now on and not learned again; its file goes with the next night or "
+        "`everest render`"
+    )
 
 
 def arrange(  # noqa: PLR0913  what becomes of which project, by whom and when

@@ -58,7 +58,9 @@ def recall_(
 
 
 def lessons(
-    project: ProjectName = None,
+    project: Annotated[
+        str | None, typer.Option("--project", help="Only those of this project.")
+    ] = None,
     rejected: Annotated[
         bool, typer.Option("--rejected", help="Show those rejected, disputed or retired instead.")
     ] = False,
@@ -120,7 +122,10 @@ def _readable(one: Recalled, zone: tzinfo, *, explain: bool) -> Iterator[str]:
     row = one.row
     day = local_day(instant(row["at"]), zone)
     yield f"- {one_line(row['text'])}"
-    yield f"    {label(row)}, {day}, {one.scope.project_id}, {shown(row['id'])}"
+    told = [label(row), str(day), one.scope.project_id]
+    if row["unit"] != "passage":  # a passage is no unit: nothing can be done to it by its id
+        told.append(shown(row["id"]))
+    yield f"    {', '.join(told)}"
     if explain:
         yield f"    {_why(one)}"
 

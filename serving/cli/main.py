@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import metadata
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
@@ -15,6 +17,13 @@ from typer.exceptions import TyperException
 from serving.cli import asking, housekeeping, nights, running, saying
 from serving.cli.output import error, misused
 from tasks.errors import EverestError
+
+
+def _version(asked: bool) -> None:  # noqa: FBT001  the shape of an option's callback
+    if asked:
+        typer.echo(f"everest {metadata.version('everest-memory')}")
+        raise typer.Exit
+
 
 app = typer.Typer(
     name="everest",
@@ -25,6 +34,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96},
 )
+
+
+@app.callback()
+def everest(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A memory for AI agents that learns from being corrected."""
+
+
 for group in (nights, running, asking, saying, housekeeping):
     group.add_to(app)
 

@@ -16,6 +16,7 @@ from tasks.compose import Setting, setting
 from tasks.domain.clock import utc_now
 from tasks.domain.markers import MARKER
 from tasks.domain.report import NightReport
+from tasks.errors import UsageError
 from tasks.render.phrases import count
 
 
@@ -72,6 +73,10 @@ def demo(
     from tasks.settings import Places, Settings, absolute  # noqa: PLC0415
 
     place = absolute(home) if home else Path(tempfile.mkdtemp(prefix="everest-demo-"))
+    if place.exists() and any(place.iterdir()):
+        raise UsageError(
+            f"{place} is not empty; name a new folder, so that nothing of yours is met"
+        )
     week = write_week(place / "claude", now=utc_now())
     os.environ["EVEREST_HOME"] = str(place / "everest")  # Prefect keeps to the demo's home too
     settings = Settings.load()

@@ -193,6 +193,7 @@ class NightReport:
         held: texts a person has to look at before they may become lessons.
         unsure: file changes that could mean two things.
         problems: what went wrong and what was done instead, one sentence each.
+        waiting: corrections, errors and surprises that teach nothing until they come up again.
     """
 
     day: date
@@ -209,6 +210,7 @@ class NightReport:
     shelf: Shelf = field(default_factory=Shelf)
     unsure: tuple[Question, ...] = ()
     problems: tuple[str, ...] = ()
+    waiting: int = 0
     stages: tuple[StageTime, ...] = ()
 
     @property

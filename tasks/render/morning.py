@@ -107,6 +107,11 @@ def _happened(report: NightReport) -> list[str]:
     if read.episodes:
         met = listing([count(number, kind) for kind, number in read.episodes if number])
         lines.append(f"New in memory: {met}." if met else "Nothing in them was worth an episode.")
+    if report.waiting:
+        wait = count(report.waiting, "thing met so far waits", "things met so far wait")
+        lines.append(
+            f"{wait} for a second conversation with the same in it before they teach anything."
+        )
     if report.refused:
         total = sum(number for _, number in report.refused)
         why = ", ".join(f"{number}× {one_line(reason)}" for reason, number in report.refused)
@@ -220,7 +225,10 @@ def _shelf(shelf: Shelf) -> list[str]:
     waiting = f", {shelf.candidates} waiting for a second conversation" if shelf.candidates else ""
     lines = [f"{count(shelf.live, 'lesson')} in use{waiting}."]
     if shelf.shown or shelf.held_out:
-        held = f"; {shelf.held_out} left out this week, to measure the difference"
+        held = (
+            f"; {shelf.held_out} left out there this week, to measure the difference "
+            "(EVEREST_HOLDOUT=0 leaves none out)"
+        )
         lines[0] += f" In MEMORY.md: {shelf.shown}{held if shelf.held_out else ''}."
     if shelf.folders:
         lines.append(f"Lesson files: {', '.join(_places(shelf.folders))}.")

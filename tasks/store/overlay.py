@@ -38,6 +38,7 @@ class Overlay:
 
     Attributes:
         hidden: ids of units, and of what rests on them where that is to go too.
+        decided: those of them that a person decided; the rest only waits for a person.
         buried: keyed digests of values refused since the view, each with the scope it binds.
         projects: those that notes were said in, made by the next night if they are new.
         replaced: lesson id -> its new text.
@@ -51,6 +52,7 @@ class Overlay:
     lines: int
     bad: int
     projects: tuple[Project, ...] = ()
+    decided: frozenset[str] = frozenset()
 
     def buries(self, digests: Collection[str], scope: Scope) -> bool:
         """Tell whether a value, given by its digests, was refused for a scope since the view."""
@@ -82,6 +84,9 @@ def overlay(journal: Path, offsets: Mapping[str, int], *, key: bytes | None) -> 
         lines=len(lines),
         bad=sum(one.bad for one in read),
         projects=tuple(_projects(lines)),
+        decided=frozenset(
+            unit for line in decided if line.actor in DECIDERS for unit in _hides(line)
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,7 +190,7 @@ def shipped(space: Space, built: list[Built], *, vectors: bool) -> dict[str, flo
 
 def measure(path: Path) -> dict[str, dict[str, dict[str, float]]]:
     parsed = conversations(path)
-    model = choose("sentence-transformers", None, Path("/nonexistent/model.json")).space
+    model = choose("sentence-transformers", None, Path(tempfile.mkdtemp()) / "model.json").space
     report: dict[str, dict[str, dict[str, float]]] = {}
     for space in (model, Hashed()):
         built = [build(one, space) for one in parsed]
