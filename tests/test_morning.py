@@ -72,6 +72,17 @@ def test_a_run_that_says_nothing_new_leaves_the_file(house: Home, root: Path) ->
     assert house.places.morning.read_bytes() == before
 
 
+def test_what_is_retired_on_the_day_it_was_learned_is_told(house: Home, root: Path) -> None:
+    (report,) = nights(house, root, timedelta())
+    memory = house.memory()
+    found = memory.find(report.learned[0].id, EVERYWHERE)
+    decide(memory, "reject", found, reason="wrong", actor=Actor.PERSON, at=NOW)
+    (report,) = nights(house, root, timedelta(hours=1))
+    assert [one.id for one in report.retired] == [found.row["id"]]
+    assert found.row["id"] not in [one.id for one in report.learned]
+    assert report.waiting > 0
+
+
 def test_the_command_that_answers_a_question_answers_it(house: Home, tmp_path: Path) -> None:
     """What an agent wanted out waits for the person, who can name it although it is withheld."""
     (tmp_path / "none").mkdir()

@@ -1,4 +1,5 @@
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -223,3 +224,18 @@ def test_the_same_answer_in_an_own_folder_without_naming_the_project(person: Eve
 def test_a_reader_that_goes_away_is_no_fault(reader: Everest) -> None:
     told = reader.run(["sh", "-c", f"{_bin()}/everest lessons | head -c 1 >/dev/null"])
     assert told.err == ""
+
+
+def test_a_demo_meets_nothing_that_is_there(newcomer: Everest, tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    (taken / "mine.txt").write_text("mine")
+    told = newcomer("demo", "--home", str(taken))
+    assert told.code == 2
+    assert "is not empty" in told.err
+    assert [path.name for path in taken.iterdir()] == ["mine.txt"]
+    assert newcomer("demo", "--home", str(tmp_path / "new")).code == 0
+
+
+def test_the_version_is_told(newcomer: Everest) -> None:
+    assert newcomer("--version").out == f"everest {version('everest-memory')}\n"

@@ -62,6 +62,19 @@ def test_a_rejection_without_a_terminal_only_withholds(person: Everest) -> None:
     assert f"everest reject {lesson[:16]}" in morning
 
 
+def test_what_an_agent_asked_to_take_out_can_be_decided_on_at_once(person: Everest) -> None:
+    lesson = _seen(person)
+    assert person("reject", lesson[:12], "--reason", "an agent thinks so").code == 0
+    told = person.at_terminal("reject", lesson[:12], "--reason", "it is right")
+    assert told.code == 0, told.out
+    again = person.at_terminal("reject", lesson[:12], "--reason", "once more")
+    assert again.code == 2, "what a person decided on is gone"
+    _nights(person)
+    state = {one["lesson_id"]: one["trust"] for one in person.lessons("--rejected")}
+    assert state[lesson] == "rejected"
+    assert lesson[:16] in person("morning").out, "told on the day it was learned, too"
+
+
 def test_a_rejection_needs_its_reason(person: Everest) -> None:
     told = person.at_terminal("reject", _seen(person)[:12])
     assert told.code == 2
