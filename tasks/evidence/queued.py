@@ -18,6 +18,7 @@ _TASK: Final = ("<task-notification", '{"task_id"')
 _REMEMBERED: Final = 64
 _BY_QUEUE: Final = "q"
 _BY_ATTACHMENT: Final = "a"
+_REMOVED: Final = "r"
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +39,8 @@ class Queue:
     Attributes:
         waiting: enqueued, oldest first; `taken`: the one dequeued last, until its prompt comes.
         held: removed, until it is sure that no attachment tells their words.
-        told: marks of words handed out from here, or by an attachment that no entry waited for.
+        told: marks of words handed out from here or by an attachment that no entry waited for, and
+            of records that removed words.
     """
 
     waiting: list[Entry] = field(default_factory=list)
@@ -92,6 +94,8 @@ class Queue:
         return out
 
     def _remove(self, entry: Entry) -> None:
+        if entry.text and self._is_repeated(entry):
+            return
         found = self._waiting_for(entry.text) if entry.text else next(iter(self.waiting), None)
         if found is not None:
             self.waiting.remove(found)
@@ -101,6 +105,17 @@ class Queue:
             found = entry
         if found.text and not found.told and not found.text.startswith(_TASK):
             self.held.append(found)
+
+    def _is_repeated(self, entry: Entry) -> bool:
+        """Tell whether this very record was met before, and note it: such records have no uuid.
+
+        One with no words is never taken for a repeat, since several may go at one instant.
+        """
+        mark = _REMOVED + digest(entry.uuid)
+        repeated = mark in self.told
+        if not repeated:
+            self.told = [*self.told, mark][-_REMEMBERED:]
+        return repeated
 
     def _waiting_for(self, text: str) -> Entry | None:
         return next((entry for entry in self.waiting if entry.text == text), None)

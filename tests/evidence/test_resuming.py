@@ -112,6 +112,14 @@ def _removed_then_attached_late(t: Transcript) -> None:
     t.queued("x")
 
 
+def _removed_twice_by_one_record(t: Transcript) -> None:
+    t.queue("remove", "x")
+    t.lines.append(t.lines[-1])
+    t.result("c1", "ok")
+    t.lines.append(t.lines[-2])
+    t.user("next")
+
+
 def _titled_early(t: Transcript) -> None:
     t.bare(type="custom-title", customTitle="mine")
     t.user("next")
@@ -142,6 +150,7 @@ def _queue_record_again(t: Transcript) -> None:
     [
         (_attached_then_removed, ["first", "x", "next"]),
         (_removed_then_attached_late, ["first", "x", "next"]),
+        (_removed_twice_by_one_record, ["first", "x", "next"]),
         (_titled_early, ["first", "next"]),
         (_taken_over_a_refusal, ["first", "no", "sooner", "after"]),
         (_queue_record_again, ["first", "x", "next", "last"]),
