@@ -80,7 +80,7 @@ def rename(
 def ignore(project: Named, as_json: AsJson = False) -> None:
     """Read a project's transcripts no more, write it no files.
 
-    Example: everest project ignore ~/work/secret
+    Example: everest project ignore ~/code/secret
     """
     _arrange("ignore", project, "", as_json=as_json)
 
@@ -88,7 +88,7 @@ def ignore(project: Named, as_json: AsJson = False) -> None:
 def watch(project: Named, as_json: AsJson = False) -> None:
     """Read an ignored project again.
 
-    Example: everest project watch ~/work/secret
+    Example: everest project watch ~/code/secret
     """
     _arrange("watch", project, "", as_json=as_json)
 

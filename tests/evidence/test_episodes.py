@@ -23,7 +23,7 @@ def a_day() -> Session:
     stopped = call("Bash", "npm run e2e", state=ResultState.REFUSED, ident="t9")
     return session(
         said("please add an export to the orders page", uuid="p1"),
-        reply("Working.", *missing, call("Edit", "/work/shop/orders.py", ident="t4"), uuid="a1"),
+        reply("Working.", *missing, call("Edit", "/code/shop/orders.py", ident="t4"), uuid="a1"),
         said("no, never write the export by hand, use the csv module", uuid="p2"),
         reply("You're right. It turns out the csv module quotes everything.", stopped, uuid="a2"),
         refused("don't run the slow suite, it is too slow", stopped, uuid="p3"),

@@ -47,7 +47,7 @@ def session(*turns: Turn) -> Session:
         agent="claude_code",
         id="s1",
         path="/somewhere/s1.jsonl",
-        cwd="/work/shop",
+        cwd="/code/shop",
         started=START,
         ended=START + timedelta(hours=1),
         title="",

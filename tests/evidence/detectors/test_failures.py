@@ -44,7 +44,7 @@ def test_the_text_tells_the_class(tool: str, text: str, expected: str) -> None:
     ("line", "command"),
     [
         ("npm test -- --watch", "npm"),
-        ("cd /work/shop && go test ./...", "go"),
+        ("cd /code/shop && go test ./...", "go"),
         ("CI=1 env FOO=2 pytest -q", "pytest"),
         ("/usr/bin/git status", "git"),
         ("sed -i s/a/b/ x.go && go build ./...", "go"),
@@ -66,7 +66,7 @@ def test_only_shells_have_a_command() -> None:
 @pytest.mark.parametrize(
     ("line", "ways"),
     [
-        ("cd /work/shop && go test ./... -run X", ("go test",)),
+        ("cd /code/shop && go test ./... -run X", ("go test",)),
         ("mise run fmt && mise run lint 2>&1 | tail -5", ("mise run fmt", "mise run lint")),
         ("uv run pytest tests/a.py", ("uv run pytest",)),
         ("python3 -m pytest -q", ("python3 -m pytest",)),

@@ -98,7 +98,7 @@ def test_the_rule_keeps_the_condition_before_it() -> None:
 def test_a_rule_that_the_agent_writes_into_its_memory_counts_for_more() -> None:
     words = said("prefer the short names")
     kept = reply("Noted.", call("Write", "/home/x/.claude/projects/p/memory/names.md"))
-    elsewhere = reply("Noted.", call("Write", "/work/shop/names.md"))
+    elsewhere = reply("Noted.", call("Write", "/code/shop/names.md"))
     assert read(Exchange(words, reply("Here."), kept)).rule == "prefer the short names"
     assert read(Exchange(words, reply("Here."), elsewhere)).rule == ""
 
