@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tasks.errors import WriteFailed
+from tasks.waypoints import passing
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
@@ -74,19 +75,23 @@ def swap_file_if_still(
 
 def _swap(path: Path, data: bytes, mode: int, still: Callable[[], bool]) -> bool:
     make_folder(path.parent)
-    part = _part_of(path)
+    part = part_of(path)
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
             _write_all(descriptor, data)
+            passing("swap.written", path.name)
             sync(descriptor)
+            passing("swap.synced", path.name)
         finally:
             os.close(descriptor)
         if not still():
             part.unlink()
             return False
         part.replace(path)
+        passing("swap.renamed", path.name)
         sync_folder(path.parent)
+        passing("swap.named", path.name)
     except OSError as error:
         with contextlib.suppress(OSError):  # the first error is the one to tell
             part.unlink(missing_ok=True)
@@ -103,10 +108,11 @@ def make_file(path: Path, data: bytes) -> bool:
         WriteFailed: when the disk refuses.
     """
     make_folder(path.parent)
-    part = _part_of(path)
+    part = part_of(path)
     try:
         swap_file(part, data)
         path.hardlink_to(part)
+        passing("make.linked", path.name)
         sync_folder(path.parent)
     except FileExistsError:
         return False
@@ -118,7 +124,8 @@ def make_file(path: Path, data: bytes) -> bool:
     return True
 
 
-def _part_of(path: Path) -> Path:
+def part_of(path: Path) -> Path:
+    """Return a new name beside `path` for what is to be swapped in under its name."""
     name = path.name.encode(errors="surrogateescape")[:_NAME_BYTES].decode(errors="ignore")
     return path.with_name(f".{name}.{secrets.token_hex(4)}.part")
 
@@ -127,13 +134,13 @@ def sweep_parts(folder: Path, names: str) -> None:
     """Remove what a run left that was killed while it swapped a file of `folder`.
 
     `names` is a glob of the names of files that only the caller writes: a part that another
-    process has in the making would go too.
+    process has in the making would go too. A part's own log goes with it.
 
     Raises:
         WriteFailed: when the disk refuses.
     """
     try:
-        for part in folder.glob(f".{names}.????????.part"):
+        for part in folder.glob(f".{names}.????????.part*"):
             part.unlink(missing_ok=True)
     except OSError as error:
         raise WriteFailed(folder, error.strerror or str(error)) from error
@@ -149,7 +156,9 @@ def append_line(path: Path, line: bytes) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, FILE_MODE)
         try:
             _write_all(descriptor, line)
+            passing("append.written", path.parent.name)
             sync(descriptor)
+            passing("append.synced", path.parent.name)
         finally:
             os.close(descriptor)
     except OSError as error:

@@ -48,6 +48,7 @@ from tasks.store.handle import Store
 from tasks.store.journal import DECIDERS, Line, unfolded
 from tasks.store.reads import AllVersions, Ids, Query, Subject
 from tasks.store.standing import projects
+from tasks.waypoints import passing
 from tasks.wording import unsafe
 
 _TITLE = 120
@@ -82,7 +83,9 @@ def fold(store: Store, *, at: datetime) -> Folded:
     decisions: tuple[Decision, ...] = ()
     if ends:
         proposals = _Folding(store, at).proposals(lines)
+        passing("fold.read")
         decisions = gateway.commit(store, proposals, at=at, journal=ends).decisions
+        passing("fold.committed")
     return Folded(
         lines=len(lines),
         bad=sum(one.bad for one in reads_),

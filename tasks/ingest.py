@@ -54,6 +54,7 @@ from tasks.store import gateway, reads
 from tasks.store.handle import Store
 from tasks.store.reads import Ids, Query, Subject
 from tasks.transcripts import Changed, Known, Listing, listing, size_of
+from tasks.waypoints import passing
 
 
 @dataclass(slots=True)
@@ -233,6 +234,7 @@ class _Reader:
         if not any(isinstance(turn, PersonTurn) for turn in session.turns):
             return self._emptied(session, scope)
         length = self._keep_evidence(one, reading, session)
+        passing("ingest.evidence")
         findings = detect(session)
         facts = facts_of(session, findings, scope, length)
         facts = replace(facts, turn_ids=tuple(turn_id(turn.uuid) for turn in session.turns))
@@ -308,6 +310,7 @@ class _Reader:
             "counts": _plain(counts),
         }
         receipt = gateway.commit(self._store, proposals, at=self._at, ingest={str(one.path): kept})
+        passing("ingest.committed")
         for proposal, decision in zip(proposals, receipt.decisions, strict=True):
             match decision:
                 case Stored() if isinstance(proposal.change, PutEpisode):

@@ -17,6 +17,7 @@ from typing import Any, Final
 from tasks.domain.canon import canon
 from tasks.domain.clock import local_day
 from tasks.domain.ids import note_id
+from tasks.domain.ran import Ran
 from tasks.domain.report import Ingested as ReadReport
 from tasks.domain.report import (
     Measures,
@@ -37,10 +38,12 @@ from tasks.reconcile import Reconciled
 from tasks.render.commands import shell_word
 from tasks.render.morning import morning as as_markdown
 from tasks.render.plan import Rendered
-from tasks.render.telling import problems_of
+from tasks.render.telling import problems_of, runs_told
+from tasks.runs import runs_before
 from tasks.sleep.run import Slept
 from tasks.store import reads
 from tasks.store.reads import Ids
+from tasks.waypoints import passing
 
 MEASURED_DAYS: Final = 14
 _MOST_PROBLEMS: Final = 10
@@ -63,12 +66,18 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """What a report covered: records after `since` up to `tx`, and what the day's runs read."""
+    """What a report covered: records after `since` up to `tx`, and what the day's runs read.
+
+    Attributes:
+        runs_since, runs: the same of the log of runs, by the numbers of their first lines.
+    """
 
     day: str
     since: int
     tx: int
     read: ReadReport
+    runs_since: int = 0
+    runs: int = 0
 
 
 def morning(run: Run, parts: Parts) -> NightReport:
@@ -80,17 +89,12 @@ def morning(run: Run, parts: Parts) -> NightReport:
     day = local_day(run.at, run.settings.zone)
     last = _last_mark(run)
     today = last is not None and last.day == day.isoformat()
-    read = _read(parts.ingested)
-    now = _Mark(
-        day.isoformat(),
-        _since(last, day),
-        run.store.ledger.last_tx,
-        _added(last.read, read) if last and today else read,
-    )
+    now = _mark(run, last if today else None, last, _read(parts.ingested))
     report = _report(run, parts, day, now)
-    if last is None or not today or last.tx != now.tx:
+    if last is None or not today or last.tx != now.tx or _gone_wrong(run, last.runs):
         mark = f"\n<!-- everest:night {json.dumps(asdict(now))} -->\n"
         swap_file(run.store.places.morning, (as_markdown(report) + mark).encode())
+        passing("morning.written")
     return report
 
 
@@ -129,10 +133,22 @@ def _added(before: ReadReport, now: ReadReport) -> ReadReport:
     )
 
 
-def _since(last: _Mark | None, day: date) -> int:
-    if last is None:
-        return 0
-    return last.since if last.day == day.isoformat() else last.tx
+def _mark(run: Run, today: _Mark | None, last: _Mark | None, read: ReadReport) -> _Mark:
+    """Return what this report covers; `today` is the last mark where it is of the same day."""
+    day = local_day(run.at, run.settings.zone).isoformat()
+    told = max((one.n for one in runs_before(run.store.places.runs, run.key)), default=0)
+    tx = run.store.ledger.last_tx
+    if today is not None:
+        return _Mark(day, today.since, tx, _added(today.read, read), today.runs_since, told)
+    if last is not None:
+        return _Mark(day, last.tx, tx, read, last.runs, told)
+    return _Mark(day, 0, tx, read, 0, told)
+
+
+def _gone_wrong(run: Run, after: int) -> list[Ran]:
+    """Return the runs since line `after` of their log that did not complete."""
+    before = runs_before(run.store.places.runs, run.key)
+    return [one for one in before if one.n > after and one.went_wrong]
 
 
 def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
@@ -153,7 +169,7 @@ def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
         shelf=gathered.shelf(parts.rendered),
         unsure=parts.reconciled.questions,
         waiting=sum(slept.counts["left"] for slept in parts.slept),
-        problems=tuple(_problems(run, parts)),
+        problems=(*_broken_off(run, mark.runs_since), *_problems(run, parts)),
         stages=tuple(StageTime(name, seconds) for name, seconds in run.seconds.items()),
     )
 
@@ -205,6 +221,10 @@ def _refused(parts: Parts) -> tuple[tuple[str, int], ...]:
     for slept in parts.slept:
         total.update(slept.refused)
     return tuple(sorted(total.items()))
+
+
+def _broken_off(run: Run, after: int) -> tuple[str, ...]:
+    return runs_told(_gone_wrong(run, after), run.settings.zone)
 
 
 def _problems(run: Run, parts: Parts) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from tasks.compose import Setting
 from tasks.domain.clock import iso, utc_now
 from tasks.domain.ids import digest_of
 from tasks.domain.proposals import Action, Actor, Expose, Proposal
+from tasks.domain.ran import RunKey
 from tasks.domain.report import Measures
 from tasks.domain.scope import Scope
 from tasks.domain.units import Project
@@ -27,15 +29,19 @@ from tasks.evidence.folders import probe
 from tasks.fold import Folded
 from tasks.ingest import Ingested
 from tasks.progress import Progress, Quiet
+from tasks.runs import recorded
 from tasks.render.plan import HostLines, Rendered, RenderPlan
 from tasks.render.render import render as render_files
 from tasks.settings import Settings
 from tasks.sleep import run as sleeping
 from tasks.sleep.run import Slept
+from tasks.store import compact as compacting
 from tasks.store import gateway, publish, reads
+from tasks.store.compact import Compacted
 from tasks.store.handle import Store, open_store
 from tasks.store.publish import Published
 from tasks.store.reads import Query, Subject
+from tasks.waypoints import passing
 
 FILES: Final = "file"
 """The channel of lines rendered into a host's `MEMORY.md`."""
@@ -46,6 +52,7 @@ class Run:
     """One run of a flow: the open store and what the composition root chose.
 
     Attributes:
+        key: under which the log of runs knows it.
         roots: folders of transcripts to read.
         host_root: the host's root whose memory folders may be written to; None for a folder that
             was named with --transcripts.
@@ -53,6 +60,7 @@ class Run:
         seconds: how long each stage took, in order.
     """
 
+    key: RunKey
     store: Store
     settings: Settings
     chosen: Chosen
@@ -65,16 +73,21 @@ class Run:
 
 @contextmanager
 def opened(
-    where: Setting, *, at: datetime | None = None, progress: Progress | None = None
+    where: Setting, key: RunKey, *, at: datetime | None = None, progress: Progress | None = None
 ) -> Iterator[Run]:
-    """Hold the store for one run of a flow; the clock is read once.
+    """Hold the store for one run of a flow, which the log of runs tells of.
+
+    The clock is read once.
 
     Raises:
         StoreError: when the store cannot be opened; nothing is changed.
     """
     shown, now, chosen = progress or Quiet(), at or utc_now(), where.space()
-    with open_store(where.places, where.settings, at=now, waiting=shown.waiting) as store:
-        yield Run(store, where.settings, chosen, where.roots, where.host_root, now, shown)
+    held = partial(recorded, where.places.runs, key, at=now)
+    with open_store(
+        where.places, where.settings, at=now, waiting=shown.waiting, held=held
+    ) as store:
+        yield Run(key, store, where.settings, chosen, where.roots, where.host_root, now, shown)
 
 
 def fold(run: Run) -> Folded:
@@ -126,7 +139,13 @@ def render(run: Run) -> Rendered:
     rendered = render_files(plan_of(run))
     for host in rendered.hosts:
         _expose(run, host)
+        passing("render.exposed")
     return rendered
+
+
+def compact(run: Run) -> Compacted:
+    """Copy the store into a new file, which alone leaves deleted bytes behind."""
+    return compacting.compact(run.store)
 
 
 def plan_of(run: Run) -> RenderPlan:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from tasks.compose import Setting
 from tasks.domain.clock import iso, utc_now
 from tasks.errors import UsageError
+from tasks.store.database import log_of
 from tasks.store.ledger import Ledger
 from tasks.store.lock import writer_lock
 from tasks.store.publish import distrust
+from tasks.waypoints import passing
 
 
 def discard_store(where: Setting) -> int:
@@ -26,6 +28,10 @@ def discard_store(where: Setting) -> int:
         if not ledger.last_tx:
             raise UsageError(f"there is no ledger in {places.ledger} to rebuild from")
         distrust(places.view)
+        passing("rebuild.distrusted")
+        # The log first: beside a store made anew it would be replayed.
+        log_of(places.store).unlink(missing_ok=True)
+        passing("rebuild.log_removed")
         places.store.unlink(missing_ok=True)
-        places.store.with_name(f"{places.store.name}.wal").unlink(missing_ok=True)
+        passing("rebuild.discarded")
         return ledger.last_tx

@@ -33,6 +33,7 @@ from tasks.render.reconcile import (
 )
 from tasks.render.telling import questions_of, reverted_of
 from tasks.store import journal, reads
+from tasks.waypoints import passing
 from tasks.wording import unsafe
 
 
@@ -59,6 +60,7 @@ def reconcile(run: Run) -> Reconciled:
     database = run.store.database
     lessons = [x for scope in reads.scopes(database) for x in reads.lessons(database, scope)]
     changes = read_back(run.store.places.written, lessons)
+    passing("reconcile.read")
     if not changes:
         return Reconciled()
     hands = written_by_agents(
@@ -67,11 +69,14 @@ def reconcile(run: Run) -> Reconciled:
     taking = _Taking(run, {lesson.id: lesson for lesson in lessons}, hands)
     for change in changes:
         taking.take(change)
+        passing("reconcile.said")
+    folded = fold(run.store, at=run.at)
+    passing("reconcile.folded")
     return Reconciled(
         taking.edits,
         taking.vetoes,
         taking.notes,
-        fold(run.store, at=run.at),
+        folded,
         (*taking.questions, *questions_of(changes, lessons)),
         reverted_of(changes),
     )

@@ -27,6 +27,7 @@ from tasks.domain.session import (
 )
 from tasks.durable import append_line, make_folder, swap_file, sync, sync_folder
 from tasks.errors import WriteFailed
+from tasks.waypoints import passing
 
 RESULT_BYTES: Final = 2 * 1024
 AGENT_BYTES: Final = 8 * 1024
@@ -127,6 +128,7 @@ def _cut_back(path: Path, length: int) -> None:
         descriptor = os.open(path, os.O_WRONLY)
         try:
             os.ftruncate(descriptor, length)
+            passing("ingest.cut")
             sync(descriptor)
         finally:
             os.close(descriptor)

@@ -26,6 +26,7 @@ from tasks.render.memory_md import OverLimit
 from tasks.render.places import INDEX, Folder, folders
 from tasks.render.plan import HostLines, Rendered, RenderPlan, lessons_of
 from tasks.render.written import Book, announce, landed, load, save
+from tasks.waypoints import passing
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +59,22 @@ def render(plan: RenderPlan) -> Rendered:
     book, tally = load(plan.places.written), _Tally()
     spots = folders(plan.projects, memory=plan.places.memory, host_root=plan.host_root)
     _sweep(plan, spots, book, tally)
+    passing("render.swept")
     steps = _steps(plan, spots, book, tally)
     jobs = _jobs(plan, spots, book, tally)
     announced = _announced(book, steps, jobs)
     save(plan.places.written, announced)
+    passing("render.announced")
     after = dict(announced)
     for step in steps:
         _do(step, book, after, tally)
     for job in jobs:
         _do_index(job, plan, book, after, tally)
+        passing("render.indexed")
     tally.failed.extend(write_listings(plan))
+    passing("render.listed")
     _close(plan.places.written, after, tally)
+    passing("render.closed")
     return _rendered(spots, jobs, tally)
 
 
@@ -144,6 +150,7 @@ def _do(step: Step, before: Book, after: Book, tally: _Tally) -> None:
             _restore(path, before, after)
             with _noting(tally):
                 carry_out(step)
+                passing("render.written")
                 after[path] = landed(after.get(path), project_id, mark)
                 tally.written += 1
         case Same(path=path, project_id=project_id, mark=mark):
@@ -154,6 +161,7 @@ def _do(step: Step, before: Book, after: Book, tally: _Tally) -> None:
         case Remove(path=path):
             with _noting(tally):
                 carry_out(step)
+                passing("render.removed")
                 after.pop(path, None)
                 tally.removed += 1
         case Drop(path=path):

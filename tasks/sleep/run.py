@@ -28,6 +28,7 @@ from tasks.sleep.predict import predict
 from tasks.sleep.verify import verify
 from tasks.store import gateway, reads
 from tasks.store.handle import Store
+from tasks.waypoints import passing
 
 _BATCH: Final = 512
 
@@ -74,7 +75,9 @@ def run_pass(store: Store, name: str, space: Space, *, at: datetime) -> Slept:
     """Run one pass over every scope and commit what it proposes, a record a scope."""
     slept = Slept(name)
     for scope, result in propose(store, name, space, at=at):
+        passing("pass.proposed", name)
         receipt = gateway.commit(store, result.proposals, at=at)
+        passing("pass.committed", name)
         slept.held += ((scope, text) for text in result.report.held)
         _count(slept, result, receipt.decisions)
     return slept

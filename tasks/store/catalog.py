@@ -20,6 +20,7 @@ from tasks.store.reads import Query, Subject
 from tasks.store.rows import scope_columns
 from tasks.store.shelves import asked_of
 from tasks.store.view import View
+from tasks.waypoints import passing
 
 _LISTS = {
     "projects": Subject.PROJECTS,
@@ -45,6 +46,7 @@ def write(store: Store, view: Path, number: int, before: View | None) -> str:
     folder = make_folder(view / name)
     for listed, data in lists.items():
         swap_file(folder / f"{listed}.jsonl", data)
+        passing("publish.listed", listed)
     return name
 
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from tasks.errors import StoreCorrupt, StoreError, StoreLocked, StoreNewer, WriteFailed
 from tasks.store.schema import MIGRATIONS, SCHEMA_VERSION
+from tasks.waypoints import passing
 
 _CONFIG = {
     "autoinstall_known_extensions": "false",
@@ -86,6 +87,27 @@ class Database:
         except duckdb.TransactionException as error:
             raise WriteFailed(self.path, _first_line(error)) from error
 
+    def bytes_in_use(self) -> int:
+        """Return the bytes of the blocks that hold something, those only in the log included."""
+        log = log_of(self.path)
+        sql = "SELECT used_blocks * block_size FROM pragma_database_size()"
+        return int(self.rows(sql)[0][0]) + (log.stat().st_size if log.exists() else 0)
+
+    def copy_to(self, path: Path) -> None:
+        """Copy everything the store holds into a new file; deleted rows leave no byte there.
+
+        Raises:
+            WriteFailed: when the disk refuses; what there is of the new file is the caller's.
+        """
+        place = str(path).replace("'", "''")
+        name = self.rows("SELECT current_database()")[0][0].replace('"', '""')
+        self.run(f"ATTACH '{place}' AS copied")
+        try:
+            self.run(f'COPY FROM DATABASE "{name}" TO copied')
+        finally:
+            with suppress(duckdb.Error):  # the first error is the one to tell
+                self._connection.execute("DETACH copied")
+
     def close(self) -> None:
         """Close the file; DuckDB checkpoints as it does."""
         self._connection.close()
@@ -151,6 +173,7 @@ def _migrate(database: Database) -> None:
                 database.run(statement)
             database.run("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", [str(number + 1)])
             database.commit()
+        passing("open.migrated")
 
 
 def schema_version(database: Database) -> int:
@@ -172,10 +195,14 @@ def set_aside(path: Path, why: str) -> StoreCorrupt:
     while (kept := path.with_name(f"{path.name}.corrupt-{number}")).exists():
         number += 1
     path.rename(kept)
-    log = path.with_name(f"{path.name}.wal")
-    if log.exists():
-        log.rename(kept.with_name(f"{kept.name}.wal"))
+    if log_of(path).exists():
+        log_of(path).rename(log_of(kept))
     return StoreCorrupt(path, kept, why)
+
+
+def log_of(path: Path) -> Path:
+    """Return where DuckDB keeps a file's write-ahead log."""
+    return path.with_name(f"{path.name}.wal")
 
 
 def _first_line(error: Exception) -> str:

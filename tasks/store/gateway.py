@@ -28,6 +28,7 @@ from tasks.store.rows import scope_columns
 from tasks.store.schema import VECTOR_CHANGES
 from tasks.store.standing import Standing, standing_of
 from tasks.store.writing import refusal_row, write
+from tasks.waypoints import passing
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,9 @@ def put_vectors(  # noqa: PLR0913  what to keep, for whom, and when
             },
         )
         put_rows(store.database, VECTOR_CHANGES, [{**keys, "stamp": f"{iso(at)} {len(ids)}"}])
+        passing("vectors.written")
         store.database.commit()
+    passing("vectors.committed")
 
 
 def _decide(proposal: Proposal, clean: Proposal, standing: Standing, draft: Draft) -> Decision:
@@ -147,9 +150,13 @@ def _note_refusals(
 def _write(store: Store, record: Record) -> None:
     digest = digest_of_line(record.line())
     with store.database.transaction():
+        passing("commit.begun")
         apply(store.database, record, digest)
+        passing("commit.applied")
         store.ledger.append(record)
+        passing("commit.durable")
         try:
             store.database.commit()
         except EverestError as error:
             raise StoreBehind(record.tx, str(error)) from error
+    passing("commit.committed")

@@ -6,13 +6,13 @@ Opening catches up with the ledger, so that whatever was durable there is in the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
 from tasks.domain.clock import iso
 from tasks.domain.units import Tombstone
-from tasks.durable import make_folder
+from tasks.durable import make_folder, sweep_parts
 from tasks.errors import LedgerBroken, StoreCorrupt
 from tasks.settings import Places, Settings
 from tasks.store import reads
@@ -23,6 +23,7 @@ from tasks.store.filesystem import require_local
 from tasks.store.keys import digest_key
 from tasks.store.ledger import Ledger
 from tasks.store.lock import writer_lock
+from tasks.waypoints import passing
 
 
 @dataclass(slots=True)
@@ -30,6 +31,7 @@ class Store:
     """What the gateway and the stages work with.
 
     Attributes:
+        database: the store's file; another one once the store was compacted.
         key: the HMAC key of digests.
         stones: every tombstone there is, of all scopes.
         audit_head: the last row of the audit chain.
@@ -52,6 +54,7 @@ def open_store(
     *,
     at: datetime,
     waiting: Callable[[str], None] = lambda _: None,
+    held: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Iterator[Store]:
     """Open the store for writing and hold it.
 
@@ -60,6 +63,7 @@ def open_store(
         settings: for how long to wait for another writer.
         at: now, for the lock file.
         waiting: told who holds the store, when somebody does.
+        held: what to enter as soon as the lock is ours, and to leave last.
 
     Raises:
         StoreLocked: when another run kept the store for longer than the wait.
@@ -67,15 +71,26 @@ def open_store(
     """
     require_local(places.home)
     make_folder(places.home)
-    with writer_lock(places.lock, wait=settings.lock_wait, started=iso(at), waiting=waiting):
+    started = iso(at)
+    lock = writer_lock(places.lock, wait=settings.lock_wait, started=started, waiting=waiting)
+    with lock, held():
+        passing("open.locked")
         ledger = Ledger(places.ledger)
         key = digest_key(places.keys, ledger=places.ledger)
+        sweep_parts(places.home, places.store.name)
         database = open_database(places.store)
         try:
             applied = catch_up(database, ledger)
-            yield Store(places, database, ledger, key, _stones(database), _head(database), applied)
-        finally:
+            stones, head = _stones(database), _head(database)
+            store = Store(places, database, ledger, key, stones, head, applied)
+        except BaseException:
             database.close()
+            raise
+        try:
+            yield store
+        finally:
+            store.database.close()
+            passing("open.closed")
 
 
 def catch_up(database: Database, ledger: Ledger) -> int:
@@ -102,6 +117,7 @@ def catch_up(database: Database, ledger: Ledger) -> int:
         with database.transaction():
             apply(database, kept.record, kept.digest)
             database.commit()
+        passing("open.caught_up")
         count += 1
     return count
 

@@ -24,6 +24,7 @@ from tasks.domain.redaction import redact
 from tasks.domain.scope import Scope
 from tasks.durable import FILE_MODE, append_line, make_folder, sync_folder
 from tasks.errors import ScopeMissing
+from tasks.waypoints import passing
 
 VERSION: Final = 1
 OPS: Final = {
@@ -81,11 +82,14 @@ def append(  # noqa: PLR0913  a line says what, whose, by whom and when
     line = Line(f"{iso(at)}-{secrets.token_hex(6)}", op, iso(at), actor, scope, _redacted(body))
     make_folder(folder)
     with _locked(folder, fcntl.LOCK_SH):
+        passing("journal.locked")
         segment = folder / _shared_segment(folder, at)
         is_new = not segment.exists()
         append_line(segment, _after_a_cut(segment) + _encode(line))
+        passing("journal.appended")
         if is_new:
             sync_folder(folder)
+    passing("journal.acknowledged", op)
     return line
 
 
@@ -139,6 +143,7 @@ def retire(folder: Path, covered: Mapping[str, int], *, today: str) -> list[str]
             if done and path.name[:10] < today and not _held(path):
                 path.rename(make_folder(folder / "applied") / path.name)
                 moved.append(path.name)
+                passing("journal.retired")
     return moved
 
 
@@ -172,6 +177,13 @@ def _held(path: Path) -> bool:
         return False
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Hold back every appender, for as long as the journal must be one thing."""
+    with _locked(folder, fcntl.LOCK_EX):
+        yield
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import orjson
 
 from tasks.durable import FILE_MODE, append_line, make_folder, sync, sync_folder
 from tasks.errors import LedgerBroken, StoreNewer, WriteFailed
+from tasks.waypoints import passing
 
 VERSION: Final = 1
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
@@ -97,6 +98,7 @@ class Ledger:
         line = record.line()
         segment = self._segment(len(line))
         before = segment.stat().st_size if segment.exists() else None
+        passing("ledger.appending")
         try:
             append_line(segment, line)
         except WriteFailed:
@@ -104,6 +106,7 @@ class Ledger:
             raise
         if before is None:
             sync_folder(self.folder)
+        passing("ledger.appended")
         self.last_tx, self.last_digest = record.tx, digest_of_line(line)
         return self.last_digest
 
@@ -191,6 +194,7 @@ def _truncate(path: Path, length: int) -> None:
     descriptor = os.open(path, os.O_WRONLY, FILE_MODE)
     try:
         os.ftruncate(descriptor, length)
+        passing("ledger.truncated")
         sync(descriptor)
     finally:
         os.close(descriptor)

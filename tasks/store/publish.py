@@ -36,6 +36,7 @@ from tasks.store.shelves import (
     units_of,
 )
 from tasks.store.view import Manifest, ScopeEntry, View, current
+from tasks.waypoints import passing
 
 _KEPT = 2
 _DISTRUSTED = ""
@@ -93,8 +94,11 @@ def publish(
     )
     if before is None or _differs(before.manifest, manifest):
         swap_file(folder / f"{number}.json", manifest.dump())
+        passing("publish.manifest")
         swap_file(folder / "current", f"{number}.json".encode())
+        passing("publish.pointer")
         _tidy(store, folder, at)
+        passing("publish.tidied")
     else:
         manifest = before.manifest
     return Published(manifest.number, written, len(entries) - written, manifest.digest)
@@ -155,11 +159,14 @@ def _write_scope(store: Store, scope: Scope, space: str, folder: Path) -> None:
     if folder.exists():  # left by a run that was killed before its manifest
         shutil.rmtree(folder)
     make_folder(folder)
+    passing("publish.made")
     try:
         talk = talk_of(store, scope)
         _save(folder, units_of(store, scope, space, talk), passages_of(talk))
         (folder / "tombstones.json").write_bytes(orjson.dumps(tombstone_digests(store, scope)))
+        passing("publish.saved")
         _seal(folder)
+        passing("publish.sealed")
     except OSError as error:
         raise WriteFailed(folder, error.strerror or str(error)) from error
     sync_folder(folder.parent)
@@ -217,6 +224,7 @@ def _tidy(store: Store, folder: Path, at: datetime) -> None:
     for path in (folder / "scopes").glob("*"):
         if path.name not in named:
             shutil.rmtree(path)
+            passing("publish.dropped")
     lists = {manifest.catalog for manifest in kept}
     for path in folder.glob("catalog-*"):
         if path.name not in lists:
