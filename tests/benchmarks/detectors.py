@@ -19,7 +19,6 @@ import hashlib
 import json
 import math
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +33,6 @@ from tasks.evidence.detectors import (  # noqa: E402
     Exchange,
     Reading,
     answered,
-    detect,
     exchanges,
     offered,
     read,
@@ -126,8 +124,6 @@ def main() -> None:
         )
         offers = sum(one.row["offer"] == "yes" for one in part)
         print(f"  answer_kind: {right} of {offers} offers answered as labelled")
-    if asked.speed:
-        _speed(asked.data)
     if asked.show:
         _show(asked.show, halves["unseen"] if asked.unseen else halves["seen"])
     if asked.json:
@@ -143,7 +139,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--unseen", action="store_true", help="show the unseen half: it is then seen"
     )
-    parser.add_argument("--speed", action="store_true", help="time detection beside a JSON parse")
     return parser.parse_args()
 
 
@@ -235,30 +230,6 @@ def _show(label: str, part: Iterable[Judged]) -> None:
             kind = "missed" if truth else "wrong "
             words = " / ".join(one.reading.words.split("\n"))[:300]
             print(f"{kind} {one.reading.score:5.1f} {one.row['label']:<10} {words}")
-
-
-def _speed(data: Path) -> None:
-    """Print MB/s of transcript for a bare JSON parse, the parser, and the detectors alone."""
-    files = sorted((data / "transcripts" / "claude").rglob("*.jsonl"))
-    size = sum(path.stat().st_size for path in files) / 1e6
-    spent = dict.fromkeys(("json", "parse", "detect"), 0.0)
-    for path in files:
-        start = time.perf_counter()
-        for line in path.read_bytes().split(b"\n"):
-            try:
-                json.loads(line)
-            except ValueError:
-                continue
-        parsed = time.perf_counter()
-        session = _session(path)
-        done = time.perf_counter()
-        if session is not None:
-            detect(session)
-        spent["json"] += parsed - start
-        spent["parse"] += done - parsed
-        spent["detect"] += time.perf_counter() - done
-    for name, seconds in spent.items():
-        print(f"{name:<7}{size / seconds:8.0f} MB/s ({seconds:.2f} s for {size:.0f} MB)")
 
 
 if __name__ == "__main__":
