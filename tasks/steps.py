@@ -19,6 +19,7 @@ from tasks.night import Run
 from tasks.reconcile import Reconciled, reconcile
 from tasks.render.plan import Rendered
 from tasks.sleep.run import Slept
+from tasks.store.compact import Compacted
 from tasks.store.publish import Published
 
 R = TypeVar("R")
@@ -42,6 +43,7 @@ class Steps:
     publish: Stage[Published]
     render: Stage[Rendered]
     morning: Callable[[Run, Parts], NightReport]
+    compact: Stage[Compacted]
 
 
 PLAIN = Steps(
@@ -58,6 +60,7 @@ PLAIN = Steps(
     publish=night.publish_view,
     render=night.render,
     morning=morning,
+    compact=night.compact,
 )
 """The stage functions themselves."""
 
