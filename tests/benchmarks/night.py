@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from tasks.domain.ids import digest_of  # noqa: E402  the root is put on the pat
 from tasks.domain.proposals import (  # noqa: E402
     Action,
     Actor,
+    Change,
     Proposal,
     PutEpisode,
     PutProject,
@@ -56,12 +58,10 @@ from tasks.domain.units import (  # noqa: E402
 from tasks.embedding.choose import Chosen  # noqa: E402
 from tasks.embedding.space import WORDS, Gauge  # noqa: E402
 from tasks.night import Run  # noqa: E402
-from tasks.progress import Quiet  # noqa: E402
-from tasks.settings import Places, Settings  # noqa: E402
 from tasks.sleep.run import PASSES, Slept  # noqa: E402
 from tasks.steps import PLAIN  # noqa: E402
 from tasks.store import gateway  # noqa: E402
-from tasks.store.handle import open_store  # noqa: E402
+from tests.store.build import home_in  # noqa: E402
 
 DIM = 384
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -99,7 +99,8 @@ class Drawn:
 
     def query(self, text: str) -> NDArray[np.float32]:
         seed = int.from_bytes(digest_of("drawn", text).encode()[:4], "big")
-        return _unit(np.random.default_rng(seed).standard_normal((1, DIM), dtype=np.float32))[0]
+        draw = np.random.default_rng(seed)
+        return _unit(draw.standard_normal((1, DIM), dtype=np.float32)).ravel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,11 @@ def _session(name: str) -> SessionFacts:
 def put(run: Run, batch: Batch) -> None:
     """Store a batch and its vectors as ingest and embedding leave them."""
     project = PutProject(Project(SCOPE.project_id, "bench", "/bench", (), START))
-    changes = [project, *map(PutSession, batch.sessions), *map(PutEpisode, batch.episodes)]
+    changes: list[Change] = [
+        project,
+        *map(PutSession, batch.sessions),
+        *map(PutEpisode, batch.episodes),
+    ]
     for start in range(0, len(changes), BATCH):
         proposals = [
             Proposal(change, Action.CREATE, SCOPE, Actor.TRANSCRIPT, "bench")
@@ -212,9 +217,9 @@ def put(run: Run, batch: Batch) -> None:
 @contextlib.contextmanager
 def opened(home: Path, at: datetime) -> Iterator[Run]:
     """Hold the store of a folder for one run."""
-    settings = Settings.load(home=home, embed="hashed")
-    with open_store(Places(home), settings, at=at) as store:
-        yield Run(store, settings, Chosen(Drawn(), "drawn"), (), None, at, Quiet())
+    with home_in(home).run(at=at) as run:
+        run.chosen = Chosen(Drawn(), "drawn")
+        yield run
 
 
 def night(run: Run, tell: Callable[[str], None]) -> dict[str, Any]:
@@ -252,9 +257,13 @@ def sleep(home: Path, size: int, few: int) -> None:
             opening = _since(start, busy)
             if name == "second":
                 put(run, drawn(few, size, seed=2))
-            steps = night(run, lambda step, night_=name: _say({"step": f"{night_} {step}"}))
+            steps = night(run, partial(_begin, name))
         found[name] = {"open": opening, **steps}
     _say({"found": found})
+
+
+def _begin(night_: str, step: str) -> None:
+    _say({"step": f"{night_} {step}"})
 
 
 def _peak() -> int:
