@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tasks.errors import WriteFailed
@@ -163,6 +163,28 @@ def append_line(path: Path, line: bytes) -> None:
             os.close(descriptor)
     except OSError as error:
         raise WriteFailed(path, error.strerror or str(error)) from error
+
+
+def after_a_cut(path: Path) -> bytes:
+    """Return what keeps a new line apart from a last one that a crash cut short."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return b"" if file.read(1) == b"\n" else b"\n"
+    except OSError:
+        return b""
+
+
+@contextlib.contextmanager
+def locked(path: Path, kind: int) -> Iterator[None]:
+    """Hold an flock of a kind (`fcntl.LOCK_SH`, `LOCK_EX`) on a lock file; it goes with us."""
+    make_folder(path.parent)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    try:
+        fcntl.flock(descriptor, kind)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _bytes_of(path: Path) -> bytes | None:

@@ -7,6 +7,9 @@ EverestError
 │   ├── UnknownUnit
 │   ├── AmbiguousName
 │   ├── NoTranscripts
+│   ├── BackupUnusable
+│   ├── EventInvalid
+│   ├── RelayNameInvalid
 │   └── SettingInvalid
 ├── Refused               3   the gateway or a person's earlier decision says no
 ├── StoreError            4   the store cannot be used as it is
@@ -17,8 +20,16 @@ EverestError
 │   ├── LedgerBroken
 │   ├── KeyMissing
 │   ├── ViewDamaged
+│   ├── TokensDamaged
 │   └── UnsupportedFilesystem
-└── WriteFailed           5   the disk refused a write; what was there before is untouched
+├── WriteFailed           5   the disk refused a write; what was there before is untouched
+└── ServerError           6   the Prefect server cannot run, or not protected as it must be
+    ├── AlreadyUp
+    ├── PortTaken
+    ├── Unprotected
+    ├── NotUp
+    ├── ServiceFailed
+    └── NotAsDeployed
 """
 
 from __future__ import annotations
@@ -77,6 +88,42 @@ class NoTranscripts(UsageError):
         super().__init__(
             f"cannot read transcripts in {path}: {why}; name a readable folder with --transcripts"
         )
+
+
+class BackupUnusable(UsageError):
+    """A file cannot be restored from; what is wrong with it is named."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"cannot restore from {path}: {why}; nothing was changed")
+
+
+class UnknownToken(UsageError):
+    """No token, or more than one, has an id that begins so."""
+
+    def __init__(self, prefix: str, known: list[str]) -> None:
+        listed = ", ".join(known) if known else "none yet: make one with `everest token add`"
+        super().__init__(f"{prefix!r} names no one token; tokens: {listed}")
+
+
+class AddressTaken(UsageError):
+    """Another process listens where the proxy is to listen."""
+
+    def __init__(self, address: str, way_out: str) -> None:
+        super().__init__(f"cannot listen on {address}: another process does; {way_out}")
+
+
+class EventInvalid(UsageError):
+    """An event has a field that cannot be used."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(f"no event: {field}: {why}; the README documents the format")
+
+
+class RelayNameInvalid(UsageError):
+    """A relay is kept for a project's id and for nothing else."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name[:100]!r} is no project's id; `everest project list` prints them")
 
 
 class SettingInvalid(UsageError):
@@ -171,6 +218,16 @@ class ViewDamaged(StoreError):
         )
 
 
+class TokensDamaged(StoreError):
+    """The file of tokens cannot be read; nobody is let in by a guess."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"{path} cannot be read ({why}); restore it from a backup, "
+            "or remove it and make tokens again with `everest token add`"
+        )
+
+
 class UnsupportedFilesystem(StoreError):
     """File locks and durable renames cannot be relied on here."""
 
@@ -190,3 +247,53 @@ class WriteFailed(EverestError):
         super().__init__(
             f"cannot write {path}: {why}; free space or fix its permissions, then run this again"
         )
+
+
+class ServerError(EverestError):
+    """The Prefect server cannot run, or not protected as it must be."""
+
+    exit_code = 6
+
+
+class AlreadyUp(ServerError):
+    """`everest up` already runs for this home; its process is named."""
+
+    def __init__(self, home: Path, holder: str) -> None:
+        super().__init__(f"{home} is already served by {holder}; stop that one first")
+
+
+class PortTaken(ServerError):
+    """Another program listens on the server's port."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(
+            f"port {port} is in use by another program; set EVEREST_PREFECT_PORT to a free one"
+        )
+
+
+class Unprotected(ServerError):
+    """The server would let in, or did let in, somebody without the credential; it was stopped."""
+
+    def __init__(self, why: str, way_out: str) -> None:
+        super().__init__(f"the Prefect server is not started unprotected: {why}; {way_out}")
+
+
+class NotUp(ServerError):
+    """The command needs the Prefect server, and `everest up` is not running."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(f"no Prefect server runs for {home}; start it with `everest up`")
+
+
+class ServiceFailed(ServerError):
+    """A service ended, or did not answer, before it was ready."""
+
+    def __init__(self, name: str, why: str, log: Path) -> None:
+        super().__init__(f"{name} {why}; its last words are in {log}")
+
+
+class NotAsDeployed(ServerError):
+    """What the server holds differs from prefect.yaml, or Prefect refused it."""
+
+    def __init__(self, differences: list[str]) -> None:
+        super().__init__("deployed otherwise than prefect.yaml says: " + "; ".join(differences))

@@ -22,7 +22,14 @@ from tasks.domain.clock import instant, iso
 from tasks.domain.proposals import Actor
 from tasks.domain.redaction import redact
 from tasks.domain.scope import Scope
-from tasks.durable import FILE_MODE, append_line, make_folder, sync_folder
+from tasks.durable import (
+    after_a_cut,
+    append_line,
+    locked,
+    make_folder,
+    swap_file,
+    sync_folder,
+)
 from tasks.errors import ScopeMissing
 from tasks.waypoints import passing
 
@@ -81,16 +88,31 @@ def append(  # noqa: PLR0913  a line says what, whose, by whom and when
     """
     line = Line(f"{iso(at)}-{secrets.token_hex(6)}", op, iso(at), actor, scope, _redacted(body))
     make_folder(folder)
-    with _locked(folder, fcntl.LOCK_SH):
+    with locked(folder / ".lock", fcntl.LOCK_SH):
         passing("journal.locked")
         segment = folder / _shared_segment(folder, at)
         is_new = not segment.exists()
-        append_line(segment, _after_a_cut(segment) + _encode(line))
+        append_line(segment, after_a_cut(segment) + _encode(line))
         passing("journal.appended")
         if is_new:
             sync_folder(folder)
     passing("journal.acknowledged", op)
     return line
+
+
+def write_segment(folder: Path, name: str, lines: Iterable[Line]) -> None:
+    """Write a whole segment of lines that were acknowledged elsewhere, durably.
+
+    Raises:
+        WriteFailed: when the disk refuses.
+    """
+    swap_file(folder / name, b"".join(_encode(line) for line in lines))
+
+
+def is_decision(line: Line) -> bool:
+    """Tell whether a line is a person's word that something goes, which must hold for good."""
+    verbs = ("reject", "forget", "veto")
+    return line.op == "decide" and line.body["verb"] in verbs and line.actor in DECIDERS
 
 
 def read_segment(path: Path, start: int) -> Read:
@@ -137,7 +159,7 @@ def retire(folder: Path, covered: Mapping[str, int], *, today: str) -> list[str]
         today: the present UTC date, `YYYY-MM-DD`.
     """
     moved = []
-    with _locked(folder, fcntl.LOCK_EX):
+    with locked(folder / ".lock", fcntl.LOCK_EX):
         for path in sorted(folder.glob("*.jsonl")):
             done = covered.get(path.name, 0) == path.stat().st_size
             if done and path.name[:10] < today and not _held(path):
@@ -156,16 +178,6 @@ def _shared_segment(folder: Path, at: datetime) -> str:
     return name
 
 
-def _after_a_cut(segment: Path) -> bytes:
-    """Return what keeps a new line apart from a last one that a crash cut short."""
-    try:
-        with segment.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return b"" if file.read(1) == b"\n" else b"\n"
-    except OSError:
-        return b""
-
-
 def _held(path: Path) -> bool:
     """Tell whether the long-lived process that owns a segment still lives: it keeps an flock."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -182,19 +194,8 @@ def _held(path: Path) -> bool:
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
     """Hold back every appender, for as long as the journal must be one thing."""
-    with _locked(folder, fcntl.LOCK_EX):
+    with locked(folder / ".lock", fcntl.LOCK_EX):
         yield
-
-
-@contextmanager
-def _locked(folder: Path, kind: int) -> Iterator[None]:
-    make_folder(folder)
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
-    try:
-        fcntl.flock(descriptor, kind)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _encode(line: Line) -> bytes:

@@ -1,0 +1,170 @@
+"""The relay: what was said and done in a project lately, by whichever model, one file a project.
+
+Each line is an event (`tasks.domain.events`), so a person can read it and any program write it.
+Invariants: a line is whole and on the disk when `append` returns; two processes that append at once
+lose nothing; no name of a project leads out of the folder; secrets are struck out first.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from tasks.domain.clock import iso
+from tasks.domain.events import Event, event
+from tasks.domain.redaction import redact
+from tasks.durable import after_a_cut, append_line, locked, swap_file, sync_folder
+from tasks.errors import EventInvalid, RelayNameInvalid
+
+ROTATE: Final = 8 * 1024 * 1024
+"""Bytes after which a project's file is put away under a dated name and a new one begun."""
+_RECENT: Final = 256 * 1024
+"""Bytes at the end of a file in which an event told twice is recognised."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}\Z")
+_BLOCK: Final = 64 * 1024
+
+
+class Relay:
+    """The relay's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def append(self, events: Sequence[Event]) -> list[Event]:
+        """Append the events that their project's file does not hold yet; return those, redacted.
+
+        Raises:
+            RelayNameInvalid: when a project is no project's id; nothing is written then.
+            WriteFailed: when the disk refuses.
+        """
+        paths = {one.project: self._path(one.project) for one in events}
+        written: list[Event] = []
+        with locked(self._folder / ".lock", fcntl.LOCK_EX):
+            for project, path in paths.items():
+                known = {one.id for one in _backwards(path, _RECENT)}
+                for one in events:
+                    if one.project == project and one.id not in known:
+                        clean = _redacted(one)
+                        append_line(path, after_a_cut(path) + _line(clean))
+                        known.add(one.id)
+                        written.append(clean)
+                self._rotate(path, events[-1].at)
+        return written
+
+    def tail(self, project_id: str, *, most: int) -> list[Event]:
+        """Return a project's last events, at most `most`, oldest first.
+
+        Raises:
+            RelayNameInvalid: when that is no project's id.
+        """
+        found: list[Event] = []
+        for path in reversed(self._files(project_id)):
+            for one in _backwards(path):
+                if len(found) == most:
+                    break
+                found.append(one)
+        return found[::-1]
+
+    def projects(self) -> list[str]:
+        """Return the ids of the projects that anything was said in."""
+        return sorted({path.name.partition(".")[0] for path in self._folder.glob("*.jsonl")})
+
+    def forget(self, project_id: str, unwanted: Callable[[Event], bool]) -> int:
+        """Remove the events that are not wanted, for good; return how many.
+
+        Raises:
+            RelayNameInvalid: when that is no project's id.
+            WriteFailed: when the disk refuses; a file is rewritten whole or left as it is.
+        """
+        removed = 0
+        with locked(self._folder / ".lock", fcntl.LOCK_EX):
+            for path in self._files(project_id):
+                lines = path.read_bytes().splitlines(keepends=True)
+                kept = [line for line in lines if not _is(line, unwanted)]
+                if len(kept) < len(lines):
+                    swap_file(path, b"".join(kept))
+                    removed += len(lines) - len(kept)
+        return removed
+
+    def _path(self, project_id: str) -> Path:
+        if not _NAME.match(project_id):
+            raise RelayNameInvalid(project_id)
+        return self._folder / f"{project_id}.jsonl"
+
+    def _files(self, project_id: str) -> list[Path]:
+        """Return a project's files, oldest first; the one that is written to comes last."""
+        path = self._path(project_id)
+        put_away = sorted(self._folder.glob(f"{project_id}.*.jsonl"))
+        return [*put_away, *([path] if path.exists() else [])]
+
+    def _rotate(self, path: Path, at: datetime) -> None:
+        if path.stat().st_size >= ROTATE:
+            stamp = re.sub(r"\W", "", iso(at))
+            path.rename(path.with_name(f"{path.stem}.{stamp}.jsonl"))
+            sync_folder(self._folder)
+
+
+def _line(one: Event) -> bytes:
+    return orjson.dumps(one.record()) + b"\n"
+
+
+def _redacted(one: Event) -> Event:
+    return replace(
+        one,
+        text=redact(one.text),
+        agent=redact(one.agent),
+        model=redact(one.model),
+        session=redact(one.session),
+        id=redact(one.id),
+    )
+
+
+def _is(line: bytes, wanted: Callable[[Event], bool]) -> bool:
+    found = _event(line)
+    return found is not None and wanted(found)
+
+
+def _event(line: bytes) -> Event | None:
+    """Return the event of a line; a line that somebody damaged is passed over."""
+    try:
+        record = orjson.loads(line)
+        return event(record, now=_NEVER) if isinstance(record, dict) else None
+    except (ValueError, EventInvalid):
+        return None
+
+
+_NEVER: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+def _backwards(path: Path, most: int | None = None) -> Iterable[Event]:
+    """Yield a file's events from its end on, within its last `most` bytes."""
+    for line in _lines_backwards(path, most):
+        found = _event(line)
+        if found is not None:
+            yield found
+
+
+def _lines_backwards(path: Path, most: int | None) -> Iterator[bytes]:
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        end = file.seek(0, os.SEEK_END)
+        start, rest = end, b""
+        while start > 0 and (most is None or end - start < most):
+            block = min(_BLOCK, start)
+            start -= block
+            file.seek(start)
+            rest, *lines = (file.read(block) + rest).split(b"\n")
+            yield from reversed(lines)
+        if start == 0:
+            yield rest
