@@ -95,6 +95,11 @@ def fold(store: Store, *, at: datetime) -> Folded:
     )
 
 
+def stone_id(line: Line) -> str:
+    """Return the id of the tombstone that a line comes to, however often it is folded."""
+    return digest_of("tombstone", line.id)
+
+
 class _Folding:
     """One fold in progress; touches of one unit add up within it."""
 
@@ -232,7 +237,7 @@ class _Folding:
             yield self._doubted(line, lesson)
             return
         stone = Tombstone(
-            id=digest_of("tombstone", line.id),
+            id=stone_id(line),
             kind=_KINDS[verb],
             scope=line.scope,
             unit=line.body["unit"],
@@ -272,7 +277,7 @@ class _Folding:
             yield _proposal(line, PutLesson(reworded), Action.CORRECT)  # the gateway refuses it
             return
         stone = Tombstone(
-            id=digest_of("tombstone", line.id),
+            id=stone_id(line),
             kind=TombstoneKind.SUPERSEDED,
             scope=line.scope,
             unit="lesson",

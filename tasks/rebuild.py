@@ -9,6 +9,7 @@ from tasks.store.database import log_of
 from tasks.store.ledger import Ledger
 from tasks.store.lock import writer_lock
 from tasks.store.publish import distrust
+from tasks.store.replacing import complete
 from tasks.waypoints import passing
 
 
@@ -24,6 +25,7 @@ def discard_store(where: Setting) -> int:
     """
     places = where.places
     with writer_lock(places.lock, wait=where.settings.lock_wait, started=iso(utc_now())):
+        complete(places)
         ledger = Ledger(places.ledger)
         if not ledger.last_tx:
             raise UsageError(f"there is no ledger in {places.ledger} to rebuild from")

@@ -18,6 +18,7 @@ from tasks.steps import Steps
 from tasks.store import reads
 from tasks.store.lock import writer_lock
 from tasks.store.reads import AllVersions, Query, Subject
+from tasks.store.replacing import complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ def _copied(where: Setting, home: Path) -> Places:
     source, target = where.places, Places(home)
     home.mkdir(parents=True)
     with writer_lock(source.lock, wait=where.settings.lock_wait, started=iso(utc_now())):
+        complete(source)
         if source.store.exists():
             shutil.copy2(source.store, target.store)
         for folder, copy in (

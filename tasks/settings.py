@@ -130,6 +130,7 @@ class Places:
         self.memory = self.home / "memory"
         self.keys = self.home / "keys"
         self.inbox = self.home / "inbox"
+        self.backups = self.home / "backups"
         self.lessons = self.home / "lessons.jsonl"
         self.morning = self.home / "morning.md"
         self.written = self.home / "written.json"

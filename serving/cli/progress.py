@@ -25,6 +25,10 @@ _SAID = {
     "publish": "publishing",
     "render": "writing lesson files",
     "morning": "writing the morning report",
+    "pack": "packing",
+    "compare": "reading back",
+    "unpack": "unpacking",
+    "replay": "replaying",
 }
 
 

@@ -148,6 +148,22 @@ def open_database(path: Path) -> Database:
     return database
 
 
+def rows_of(path: Path, table: str) -> list[dict[str, Any]]:
+    """Return a table of a store that may be damaged or of another release; nothing is touched.
+
+    Raises:
+        StoreError: when it cannot be read.
+    """
+    try:
+        with duckdb.connect(path, read_only=True, config=_CONFIG) as connection:  # type: ignore[arg-type]  # str values
+            connection.execute("SET TimeZone='UTC'")
+            found = connection.execute(f"SELECT * FROM {table}")  # noqa: S608  a name of the schema's
+            names = [column[0] for column in found.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    except duckdb.Error as error:
+        raise StoreError(f"{path} cannot be read ({_first_line(error)})") from error
+
+
 def _unopened(path: Path, error: duckdb.Error) -> StoreError | WriteFailed:
     """Return what an opening that failed means; only a damaged file is kept aside."""
     told = str(error).lower()

@@ -15,7 +15,7 @@ from tasks.domain.units import Tombstone
 from tasks.durable import make_folder, sweep_parts
 from tasks.errors import LedgerBroken, StoreCorrupt
 from tasks.settings import Places, Settings
-from tasks.store import reads
+from tasks.store import reads, replacing
 from tasks.store.apply import apply
 from tasks.store.audit import START, Head
 from tasks.store.database import Database, open_database, set_aside
@@ -75,6 +75,7 @@ def open_store(
     lock = writer_lock(places.lock, wait=settings.lock_wait, started=started, waiting=waiting)
     with lock, held():
         passing("open.locked")
+        replacing.complete(places)
         ledger = Ledger(places.ledger)
         key = digest_key(places.keys, ledger=places.ledger)
         sweep_parts(places.home, places.store.name)

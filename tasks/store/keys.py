@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
+from typing import Final
 
 from tasks.durable import make_file
 from tasks.errors import KeyMissing
 
+DIGEST_KEY: Final = "digest.key"
 _BYTES = 32
 
 
@@ -20,12 +22,20 @@ def digest_key(folder: Path, *, ledger: Path) -> bytes:
     Raises:
         KeyMissing: when it is gone although the ledger has records made with it, or is damaged.
     """
-    path = folder / "digest.key"
+    path = folder / DIGEST_KEY
     if not path.exists():
         if any(ledger.glob("*.jsonl")):
             raise KeyMissing(path)
         make_file(path, secrets.token_hex(_BYTES).encode())
     return _read(path)
+
+
+def kept_key(folder: Path) -> bytes | None:
+    """Return the HMAC key of a home whose state is not known; None when it cannot be read."""
+    try:
+        return _read(folder / DIGEST_KEY)
+    except (OSError, KeyMissing):
+        return None
 
 
 def _read(path: Path) -> bytes:

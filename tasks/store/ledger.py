@@ -137,6 +137,20 @@ class Ledger:
         return self.folder / f"{int(last.stem) + 1:06}.jsonl"
 
 
+def salvaged(folder: Path) -> Iterator[Record | None]:
+    """Yield every record that can be read, oldest first, and None for each line that cannot.
+
+    Nothing is mended: this is for a ledger that may be damaged anywhere.
+    """
+    for segment in sorted(folder.glob("*.jsonl")):
+        with segment.open("rb") as file:
+            for line in file:
+                try:
+                    yield None if _damage(line) else _record(line)
+                except (ValueError, KeyError, TypeError):
+                    yield None
+
+
 def digest_of_line(line: bytes) -> str:
     """Return the digest under which the store remembers a record."""
     return hashlib.sha256(line).hexdigest()
