@@ -7,7 +7,7 @@ from pathlib import Path
 from tasks.compose import setting
 from tasks.ingest import Ingested
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, steps_in_use
+from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
 from tasks.steps import Steps
 
 
@@ -21,15 +21,16 @@ def read_and_publish(steps: Steps, run: Run) -> Ingested:
 
 
 @flow("ingest")
-def ingest(transcripts: str | None = None) -> None:
-    """Run ingest as a Prefect flow.
+def ingest(transcripts: str | None = None) -> Ingested:
+    """Run ingest as a Prefect flow; its result stays in this process.
 
     Args:
         transcripts: a folder of transcripts to read instead of every host's root.
     """
-    with opened(setting(Path(transcripts) if transcripts else None)) as run:
-        read_and_publish(steps_in_use(), run)
+    where = setting(Path(transcripts) if transcripts else None)
+    with opened(where, this_run("ingest")) as run:
+        return read_and_publish(steps_in_use(), run)
 
 
 if __name__ == "__main__":
-    ingest()
+    run_as_file(ingest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tasks.compose import setting
 from tasks.domain.report import Measures
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, steps_in_use
+from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
 from tasks.steps import Steps
 
 
@@ -15,11 +15,11 @@ def rates(steps: Steps, run: Run) -> Measures:
 
 
 @flow("measure")
-def measure() -> None:
-    """Run the measure as a Prefect flow."""
-    with opened(setting()) as run:
-        rates(steps_in_use(), run)
+def measure() -> Measures:
+    """Run the measure as a Prefect flow; its result stays in this process."""
+    with opened(setting(), this_run("measure")) as run:
+        return rates(steps_in_use(), run)
 
 
 if __name__ == "__main__":
-    measure()
+    run_as_file(measure)

@@ -6,10 +6,13 @@ from pathlib import Path
 
 from flows.sleep import six_passes
 from tasks.compose import setting
+from tasks.domain.clock import utc_now
+from tasks.domain.ran import NIGHTLY
 from tasks.domain.report import NightReport
 from tasks.morning import Parts
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, steps_in_use
+from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
+from tasks.runs import due
 from tasks.steps import Steps
 
 
@@ -25,16 +28,20 @@ def night(steps: Steps, run: Run) -> NightReport:
     return steps.morning(run, Parts(folded, reconciled, ingested, slept, measures, rendered))
 
 
-@flow("nightly")
-def nightly(transcripts: str | None = None) -> NightReport:
+@flow(NIGHTLY)
+def nightly(transcripts: str | None = None, if_due: bool = False) -> NightReport | None:  # noqa: FBT001, FBT002  a parameter that a schedule sets
     """Run the night as a Prefect flow; its result stays in this process.
 
     Args:
         transcripts: a folder of transcripts to read instead of every host's root.
+        if_due: run only if no night has completed since one was due; None is returned otherwise.
     """
-    with opened(setting(Path(transcripts) if transcripts else None)) as run:
+    where = setting(Path(transcripts) if transcripts else None)
+    if if_due and not due(where.places.runs, now=utc_now(), zone=where.settings.zone):
+        return None
+    with opened(where, this_run(NIGHTLY)) as run:
         return night(steps_in_use(), run)
 
 
 if __name__ == "__main__":
-    nightly()
+    run_as_file(nightly)

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tasks.compose import setting
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, steps_in_use
+from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
 from tasks.rebuild import discard_store
 from tasks.steps import Steps
 from tasks.store.publish import Published
 
 
-def replay_and_publish(steps: Steps, run: Run) -> Published:
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What a rebuild came to: how many records were replayed, and what was published."""
+
+    records: int
+    published: Published
+
+
+def replay_and_publish(steps: Steps, run: Run) -> Rebuilt:
     """Bring a store that opening has replayed up to date; sleep is never run again by it."""
     steps.fold(run)
     steps.embed(run)
-    return steps.publish(run)
+    return Rebuilt(run.store.caught_up, steps.publish(run))
 
 
 @flow("rebuild")
-def rebuild() -> None:
-    """Run the rebuild as a Prefect flow."""
+def rebuild() -> Rebuilt:
+    """Run the rebuild as a Prefect flow; its result stays in this process."""
     where = setting()
     discard_store(where)
-    with opened(where) as run:
-        replay_and_publish(steps_in_use(), run)
+    with opened(where, this_run("rebuild")) as run:
+        return replay_and_publish(steps_in_use(), run)
 
 
 if __name__ == "__main__":
-    rebuild()
+    run_as_file(rebuild)

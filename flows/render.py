@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.compose import setting
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, steps_in_use
+from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
 from tasks.reconcile import Reconciled
 from tasks.render.plan import Rendered
 from tasks.steps import Steps
@@ -19,11 +19,11 @@ def read_back_and_render(steps: Steps, run: Run) -> tuple[Reconciled, Rendered]:
 
 
 @flow("render")
-def render() -> None:
-    """Run the render as a Prefect flow."""
-    with opened(setting()) as run:
-        read_back_and_render(steps_in_use(), run)
+def render() -> tuple[Reconciled, Rendered]:
+    """Run the render as a Prefect flow; its result stays in this process."""
+    with opened(setting(), this_run("render")) as run:
+        return read_back_and_render(steps_in_use(), run)
 
 
 if __name__ == "__main__":
-    render()
+    run_as_file(render)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tasks.compose import setting
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, steps_in_use
+from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
 from tasks.sleep.run import Slept
 from tasks.steps import Steps
 
@@ -30,11 +30,11 @@ def fold_and_sleep(steps: Steps, run: Run) -> tuple[Slept, ...]:
 
 
 @flow("sleep")
-def sleep() -> None:
-    """Run the passes as a Prefect flow."""
-    with opened(setting()) as run:
-        fold_and_sleep(steps_in_use(), run)
+def sleep() -> tuple[Slept, ...]:
+    """Run the passes as a Prefect flow; its result stays in this process."""
+    with opened(setting(), this_run("sleep")) as run:
+        return fold_and_sleep(steps_in_use(), run)
 
 
 if __name__ == "__main__":
-    sleep()
+    run_as_file(sleep)

@@ -18,17 +18,12 @@ from tasks.domain.canon import canon
 from tasks.domain.clock import local_day
 from tasks.domain.ids import note_id
 from tasks.domain.ran import Ran
-from tasks.domain.report import Ingested as ReadReport
 from tasks.domain.report import (
     Measures,
     NightReport,
     Question,
     Rate,
     StageTime,
-)
-from tasks.domain.units import (
-    CONSOLIDATED,
-    EpisodeKind,
 )
 from tasks.durable import swap_file
 from tasks.gathering import Gathered
@@ -40,6 +35,7 @@ from tasks.render.morning import morning as as_markdown
 from tasks.render.plan import Rendered
 from tasks.render.telling import problems_of, runs_told
 from tasks.runs import runs_before
+from tasks.since import since
 from tasks.sleep.run import Slept
 from tasks.store import reads
 from tasks.store.reads import Ids
@@ -49,7 +45,6 @@ MEASURED_DAYS: Final = 14
 _MOST_PROBLEMS: Final = 10
 _MOST_HELD: Final = 5
 _MARK: Final = re.compile(r"<!-- everest:night (\{.*\}) -->")
-_KINDS: Final = (*CONSOLIDATED, EpisodeKind.ENVIRONMENT, EpisodeKind.NOTE, EpisodeKind.SESSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +61,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """What a report covered: records after `since` up to `tx`, and what the day's runs read.
+    """What a report covered: records after `since` up to `tx`.
 
     Attributes:
         runs_since, runs: the same of the log of runs, by the numbers of their first lines.
@@ -75,7 +70,6 @@ class _Mark:
     day: str
     since: int
     tx: int
-    read: ReadReport
     runs_since: int = 0
     runs: int = 0
 
@@ -89,7 +83,7 @@ def morning(run: Run, parts: Parts) -> NightReport:
     day = local_day(run.at, run.settings.zone)
     last = _last_mark(run)
     today = last is not None and last.day == day.isoformat()
-    now = _mark(run, last if today else None, last, _read(parts.ingested))
+    now = _mark(run, last if today else None, last)
     report = _report(run, parts, day, now)
     if last is None or not today or last.tx != now.tx or _gone_wrong(run, last.runs):
         mark = f"\n<!-- everest:night {json.dumps(asdict(now))} -->\n"
@@ -109,40 +103,21 @@ def _last_mark(run: Run) -> _Mark | None:
 def _parsed(mark: str) -> _Mark | None:
     """Return the mark, or None where somebody edited it: the report then begins anew."""
     try:
-        told = json.loads(mark)
-        told["read"]["episodes"] = tuple((kind, n) for kind, n in told["read"]["episodes"])
-        return _Mark(**{**told, "read": ReadReport(**told["read"])})
-    except (ValueError, TypeError, KeyError):
+        return _Mark(**json.loads(mark))
+    except (ValueError, TypeError):
         return None
 
 
-def _added(before: ReadReport, now: ReadReport) -> ReadReport:
-    """Return what two runs of one day read together."""
-    episodes = Counter(dict(before.episodes))
-    episodes.update(dict(now.episodes))
-    return ReadReport(
-        files=now.files,
-        changed=before.changed + now.changed,
-        read=before.read + now.read,
-        used=before.used + now.used,
-        set_aside=before.set_aside + now.set_aside,
-        duplicates=before.duplicates + now.duplicates,
-        failed=before.failed + now.failed,
-        sessions=before.sessions + now.sessions,
-        episodes=tuple((kind.value, episodes[kind.value]) for kind in _KINDS if episodes[kind]),
-    )
-
-
-def _mark(run: Run, today: _Mark | None, last: _Mark | None, read: ReadReport) -> _Mark:
+def _mark(run: Run, today: _Mark | None, last: _Mark | None) -> _Mark:
     """Return what this report covers; `today` is the last mark where it is of the same day."""
     day = local_day(run.at, run.settings.zone).isoformat()
     told = max((one.n for one in runs_before(run.store.places.runs, run.key)), default=0)
     tx = run.store.ledger.last_tx
     if today is not None:
-        return _Mark(day, today.since, tx, _added(today.read, read), today.runs_since, told)
+        return _Mark(day, today.since, tx, today.runs_since, told)
     if last is not None:
-        return _Mark(day, last.tx, tx, read, last.runs, told)
-    return _Mark(day, 0, tx, read, 0, told)
+        return _Mark(day, last.tx, tx, last.runs, told)
+    return _Mark(day, 0, tx, 0, told)
 
 
 def _gone_wrong(run: Run, after: int) -> list[Ran]:
@@ -153,18 +128,19 @@ def _gone_wrong(run: Run, after: int) -> list[Ran]:
 
 def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
     names = {project.project_id: project.name for project in projects(run)}
+    found = since(run.store.ledger, mark.since, files=parts.ingested.files)
     gathered = Gathered(run, names, mark.since)
     return NightReport(
         day=day,
         first=mark.since == 0,
-        ingested=mark.read,
+        ingested=found.read,
         learned=tuple(gathered.learned()),
         strengthened=tuple(gathered.strengthened()),
         merged=tuple(gathered.merged()),
         retired=tuple(gathered.retired()),
         refused=_refused(parts),
         held=(*gathered.asked(), *_held(run, parts, names)),
-        bets=gathered.bets(),
+        bets=gathered.bets(found.instants),
         measures=recent(parts.measures),
         shelf=gathered.shelf(parts.rendered),
         unsure=parts.reconciled.questions,
@@ -180,23 +156,6 @@ def recent(measures: Measures) -> Measures:
         measures,
         repeat_yourself=Rate(measures.repeat_yourself.days[-MEASURED_DAYS:]),
         repeated_error=Rate(measures.repeated_error.days[-MEASURED_DAYS:]),
-    )
-
-
-def _read(ingested: Ingested) -> ReadReport:
-    counts = ingested.counts
-    return ReadReport(
-        files=ingested.files,
-        changed=ingested.changed,
-        read=counts.read,
-        used=counts.used,
-        set_aside=counts.set_aside.total(),
-        duplicates=counts.duplicates,
-        failed=ingested.failed,
-        sessions=ingested.sessions,
-        episodes=tuple(
-            (kind.value, ingested.episodes[kind]) for kind in _KINDS if ingested.episodes[kind]
-        ),
     )
 
 

@@ -29,9 +29,9 @@ from tasks.evidence.folders import probe
 from tasks.fold import Folded
 from tasks.ingest import Ingested
 from tasks.progress import Progress, Quiet
-from tasks.runs import recorded
 from tasks.render.plan import HostLines, Rendered, RenderPlan
 from tasks.render.render import render as render_files
+from tasks.runs import recorded
 from tasks.settings import Settings
 from tasks.sleep import run as sleeping
 from tasks.sleep.run import Slept

@@ -6,13 +6,19 @@ plain functions and its steps too. The bodies are the same either way.
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
 import sys
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
-from tasks.errors import SettingInvalid
+from tasks.domain.ran import RunKey
+from tasks.errors import EverestError, SettingInvalid
+from tasks.prefect_home import join
+from tasks.runs import new_run
+from tasks.settings import Places, Settings
 from tasks.steps import Steps, plain_steps
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,21 +28,71 @@ _PATIENCE: Final = 3.0
 
 
 def flow(name: str) -> Callable[[F], F]:
-    """Make a function a Prefect flow where Prefect is in use; else leave it as it is."""
-    if not _in_use():
-        return lambda function: function
-    from tasks import orchestration  # noqa: PLC0415  imports Prefect
+    """Make a function a Prefect flow where Prefect is in use; else leave it as it is.
 
-    return cast("Callable[[F], F]", orchestration.flow(name=name))  # a flow is called alike
+    Where Prefect itself loads the file it is one at once; otherwise that is decided when it is
+    called, so that importing a flow neither asks an API nor fails.
+    """
+
+    def made(function: F) -> F:
+        if "prefect" in sys.modules:
+            return _as_flow(name, function)
+
+        @functools.wraps(function)
+        def run(*given: Any, **named: Any) -> Any:
+            chosen = _as_flow(name, function) if reported() else function
+            return chosen(*given, **named)
+
+        return cast("F", run)  # it is called alike
+
+    return made
 
 
 def steps_in_use() -> Steps:
     """Return the steps of a flow: Prefect tasks where Prefect is in use, else plain functions."""
-    if not _in_use():
+    if not reported():
         return plain_steps()
     from tasks import orchestration  # noqa: PLC0415  imports Prefect
 
     return orchestration.task_steps()
+
+
+def this_run(name: str) -> RunKey:
+    """Return the key of the run that a flow is in: Prefect's own, so that its hooks know it."""
+    if not reported():
+        return new_run(name)
+    from tasks import orchestration  # noqa: PLC0415  imports Prefect
+
+    return orchestration.this_run(name)
+
+
+@functools.cache
+def reported() -> bool:
+    """Tell whether runs of this process are reported to Prefect; say so where it does not answer.
+
+    Raises:
+        SettingInvalid: as `api`.
+    """
+    if "prefect" in sys.modules:
+        return True
+    join(Places(Settings.load().home).prefect, os.environ)
+    url = api()
+    if url and not answers(url):
+        logging.getLogger("everest").warning(
+            "Prefect does not answer at %s; this runs without it.", url
+        )
+        return False
+    return bool(url)
+
+
+def run_as_file(entry: Callable[[], object]) -> None:
+    """Run a flow whose file was started, and exit with its code; our errors are told in a line."""
+    os.umask(0o077)  # whatever we write is the person's alone
+    try:
+        entry()
+    except EverestError as failure:
+        sys.stderr.write(f"everest: {failure}\n")
+        sys.exit(failure.exit_code)
 
 
 def api() -> str:
@@ -64,6 +120,8 @@ def answers(url: str) -> bool:
         return False
 
 
-def _in_use() -> bool:
-    """Tell whether an API is configured, or Prefect itself is loading this file."""
-    return bool(api()) or "prefect" in sys.modules
+def _as_flow(name: str, function: F) -> F:
+    api()  # Prefect's own processes are to stay on this machine too
+    from tasks import orchestration  # noqa: PLC0415  imports Prefect
+
+    return cast("F", orchestration.as_flow(name)(function))  # it is called alike

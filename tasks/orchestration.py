@@ -10,7 +10,9 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
+from tasks.domain.ran import RunKey
 from tasks.durable import make_folder
+from tasks.runs import new_run
 from tasks.settings import Places, Settings
 from tasks.steps import PLAIN, Steps, each, watched
 
@@ -32,9 +34,20 @@ _contain()
 
 from prefect import flow, task  # noqa: E402  after its home is set
 from prefect.cache_policies import NO_CACHE  # noqa: E402
+from prefect.runtime import flow_run  # noqa: E402
 
 HOUR: Final = 3_600
 TAGS: Final = ("everest",)
+
+
+def as_flow(name: str) -> Callable[..., Any]:
+    """Return what makes a function a flow of ours."""
+    return flow(name=name, persist_result=False)
+
+
+def this_run(name: str) -> RunKey:
+    """Return the key of the flow run that this process is in."""
+    return RunKey(name, str(flow_run.id or new_run(name).id))
 
 
 def as_task(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,4 +66,4 @@ def task_steps() -> Steps:
     return each(PLAIN, as_task)
 
 
-__all__ = ["as_task", "flow", "task_steps"]
+__all__ = ["as_flow", "as_task", "task_steps", "this_run"]

@@ -13,6 +13,7 @@ from tasks.domain.clock import iso, utc_now
 from tasks.domain.ids import shown
 from tasks.night import Run, opened
 from tasks.progress import Progress
+from tasks.runs import new_run
 from tasks.settings import Places
 from tasks.steps import Steps
 from tasks.store import reads
@@ -39,7 +40,8 @@ def rehearse(where: Setting, steps: Steps, *, progress: Progress) -> list[Transi
     """
     with tempfile.TemporaryDirectory(prefix="everest-rehearsal-") as folder:
         places = _copied(where, Path(folder) / "home")
-        with opened(replace(where, places=places), progress=progress) as run:
+        copy = replace(where, places=places)
+        with opened(copy, new_run("rehearsal"), progress=progress) as run:
             steps.fold(run)
             before = run.store.ledger.last_tx
             for step in (steps.embed, steps.decay, steps.lessons, steps.merge, steps.verify):

@@ -5,6 +5,8 @@ Each has the prefix EVEREST_ in the environment. Reading settings creates nothin
 
 from __future__ import annotations
 
+import hashlib
+import os
 from datetime import tzinfo
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +18,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tasks.domain.scope import Scope
 from tasks.errors import SettingInvalid, UsageError
+
+_LONGEST_SOCKET = 100
+_TEMPORARY = "/tmp"  # noqa: S108  a folder of the account's own is made in it
 
 
 class Settings(BaseSettings):
@@ -49,7 +54,19 @@ class Settings(BaseSettings):
         default=None,
         description="A local sentence-transformers model folder to use instead of MiniLM.",
     )
+    proxy_port: int = Field(
+        default=8787, ge=0, le=65535, description="Port of the proxy on this machine's loopback."
+    )
+    routes: str | None = Field(
+        default=None, description="Which server each model is asked from; see the proxy's section."
+    )
+    trust_loopback: bool = Field(
+        default=False, description="Let any process of this machine in without a token."
+    )
     lock_wait: float = Field(default=30.0, ge=0, description="Seconds to wait for another writer.")
+    prefect_port: int = Field(
+        default=4270, ge=1, le=65535, description="Port of the Prefect server of `everest up`."
+    )
 
     @classmethod
     def load(cls, **given: Any) -> Settings:
@@ -135,4 +152,22 @@ class Places:
         self.morning = self.home / "morning.md"
         self.written = self.home / "written.json"
         self.vetoed = self.home / "vetoed.json"
+        self.prefect = self.home / "prefect"
         self.model = self.home / "model.json"
+        self.tokens = self.home / "tokens.json"
+        self.door_token = self.keys / "door.token"
+        self.socket = _socket_path(self.home)
+        self.runs = self.home / "runs.jsonl"
+
+
+def _socket_path(home: Path) -> Path:
+    """Return where the proxy's unix socket lies; a longer path than systems take moves.
+
+    It moves to a folder of the account's own in the runtime directory.
+    """
+    path = home / "door.sock"
+    if len(os.fsencode(path)) <= _LONGEST_SOCKET:
+        return path
+    named = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
+    runtime = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or _TEMPORARY
+    return Path(runtime) / f"everest-{os.getuid()}" / f"{named}.sock"

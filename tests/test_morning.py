@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from tasks.demo import write_week
 from tasks.domain.project import Identified
 from tasks.domain.proposals import Actor
 from tasks.domain.report import NightReport
+from tasks.errors import StoreError
 from tasks.morning import Parts, morning
 from tasks.night import Run
 from tasks.said import decide, remember
@@ -70,6 +71,48 @@ def test_a_run_that_says_nothing_new_leaves_the_file(house: Home, root: Path) ->
     before = house.places.morning.read_bytes()
     nights(house, root, timedelta(hours=1))
     assert house.places.morning.read_bytes() == before
+
+
+def broken_off(house: Home, at: datetime) -> None:
+    with pytest.raises(StoreError), house.run(at=at):
+        raise StoreError("the disk is on fire")
+
+
+def test_a_run_that_failed_is_told_once_in_the_next_report_that_is_written_for_it(
+    house: Home, root: Path
+) -> None:
+    nights(house, root, timedelta())
+    before = house.places.morning.read_bytes()
+    broken_off(house, NOW + timedelta(minutes=30))
+    (told,) = nights(house, root, timedelta(hours=1))
+    (problem,) = told.problems
+    assert problem.startswith("The test of 2026-0")
+    assert problem.endswith("failed: the disk is on fire")
+    text = house.places.morning.read_bytes()
+    assert text != before
+    assert b"disk is on fire" in text
+    (again, next_day) = nights(house, root, timedelta(hours=2), DAY)
+    assert again.problems == told.problems, "a report of the same day hides nothing"
+    assert next_day.problems == ()
+
+
+def test_a_night_that_was_killed_before_any_report_is_told_in_the_first(
+    house: Home, root: Path
+) -> None:
+    with pytest.raises(KeyboardInterrupt), house.run(at=NOW):
+        raise KeyboardInterrupt
+    log = house.places.runs
+    log.write_bytes(
+        log.read_bytes()
+        + log.read_bytes()
+        .splitlines(keepends=True)[0]
+        .replace(b'"n": 1', b'"n": 3')
+        .replace(b'"run": "', b'"run": "f')
+    )
+    (report,) = nights(house, root, timedelta(hours=1))
+    stopped, killed = report.problems
+    assert "was stopped before it was done" in stopped
+    assert "was killed or crashed" in killed
 
 
 def test_what_is_retired_on_the_day_it_was_learned_is_told(house: Home, root: Path) -> None:

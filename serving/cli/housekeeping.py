@@ -12,11 +12,13 @@ import typer
 from serving.cli.context import writing_project
 from serving.cli.output import AsJson, at_terminal, put, say
 from tasks.compose import Setting, setting
-from tasks.domain.clock import instant, utc_now
+from tasks.domain.clock import instant, iso, utc_now
 from tasks.domain.proposals import Actor
+from tasks.domain.ran import Outcome, completed_nights
 from tasks.domain.units import Project
 from tasks.errors import EverestError
 from tasks.memory import Memory
+from tasks.runs import known_runs
 from tasks.said import arrange
 from tasks.store.lock import writer_at_work
 
@@ -154,6 +156,7 @@ def _status(where: Setting) -> dict[str, Any]:
         "published": view.manifest.at if view else None,
         "age_hours": _age(view.manifest.at) if view else None,
         "writing": writer_at_work(where.places.lock) or None,
+        **_runs(where),
         "embedding": _embedding(where),
         "projects": len(memory.projects),
         "sessions": len(view.listed("sessions")) if view else 0,
@@ -165,6 +168,23 @@ def _status(where: Setting) -> dict[str, Any]:
     }
 
 
+def _runs(where: Setting) -> dict[str, Any]:
+    """Return the last night that completed, and the last run that did not."""
+    runs = known_runs(where.places.runs)
+    if runs and runs[-1].outcome is None and writer_at_work(where.places.lock):
+        runs.pop()  # it runs right now
+    wrong = next((run for run in reversed(runs) if run.went_wrong), None)
+    failure = wrong and {
+        "flow": wrong.key.flow,
+        "began": iso(wrong.began),
+        "outcome": wrong.outcome or Outcome.CRASHED,
+        "error": wrong.error,
+        "why": wrong.why,
+    }
+    nights = completed_nights(runs)
+    return {"last_night": iso(nights[-1]) if nights else None, "last_failure": failure}
+
+
 def _age(published: str) -> float:
     """Return the hours since the view was published."""
     return round((utc_now() - instant(published)).total_seconds() / 3600, 1)
@@ -173,13 +193,17 @@ def _age(published: str) -> float:
 def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str]]:
     """Yield what a person reads of the status, unfolded lines last."""
     if told["published"]:
-        at = instant(told["published"]).astimezone(zone)
-        published = f"{at:%Y-%m-%d %H:%M}, {told['age_hours']} hours ago"
+        published = f"{_minute(told['published'], zone)}, {told['age_hours']} hours ago"
     else:
         published = "never: `everest night` makes the first"
     yield "home", told["home"]
     yield "last published", published
     yield "being written by", told["writing"] or "nobody"
+    yield "last night", _minute(told["last_night"], zone) if told["last_night"] else "none yet"
+    if wrong := told["last_failure"]:
+        why = f": {wrong['why'] or wrong['error']}" if wrong["error"] else ""
+        began = _minute(wrong["began"], zone)
+        yield "last failure", f"{wrong['flow']} of {began} {wrong['outcome']}{why}"
     yield "embedding", told["embedding"]
     yield "projects", str(told["projects"])
     yield "sessions", str(told["sessions"])
@@ -188,6 +212,10 @@ def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str
     if told["unreadable_lines"]:
         yield "unreadable", f"{told['unreadable_lines']} lines of the journal"
     yield "unfolded", f"{told['unfolded']} (said since the last night)"
+
+
+def _minute(at: str, zone: tzinfo) -> str:
+    return f"{instant(at).astimezone(zone):%Y-%m-%d %H:%M}"
 
 
 def _embedding(where: Setting) -> str:

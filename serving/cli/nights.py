@@ -10,14 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from serving.cli.output import AsJson, put, say
-from serving.cli.progress import shown
 from serving.cli.running import Transcripts
 from tasks.compose import Setting, setting
 from tasks.domain.clock import utc_now
 from tasks.domain.markers import MARKER
-from tasks.domain.report import NightReport
+from tasks.domain.ran import NIGHTLY
 from tasks.errors import UsageError
 from tasks.render.phrases import count
+from tasks.runs import due
 
 
 def add_to(app: typer.Typer) -> None:
@@ -31,15 +31,27 @@ def night(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be read, and stop.")
     ] = False,
+    if_due: Annotated[
+        bool,
+        typer.Option("--if-due", help="Run only if none has completed since 03:30, local time."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the night: read, learn, write lesson files and a report.
 
     Example: everest night --transcripts ~/.claude
     """
-    from tasks.render.morning import as_data  # noqa: PLC0415  heavy imports wait for their command
+    from flows import nightly as flow  # noqa: PLC0415  heavy imports wait for their command
+    from serving.cli.wherever import run_flow, text_of  # noqa: PLC0415
+    from tasks.render.morning import as_data  # noqa: PLC0415
 
     where = setting(transcripts)
+    if if_due and not due(where.places.runs, now=utc_now(), zone=where.settings.zone):
+        if as_json:
+            put(None)
+        else:
+            say("No night is due: the last one has completed since 03:30.")
+        return
     found = _surveyed(where, quiet=as_json)
     if not as_json and not any(one["transcripts"] for one in found):
         say(_nothing_found(where))
@@ -48,9 +60,9 @@ def night(
             put(found)
         return
     before = _written(where)
-    report = _night_wherever(where, transcripts)
+    report = run_flow(where, flow.nightly, flow.night, transcripts=text_of(transcripts))
     if as_json:
-        put(as_data(report))
+        put(as_data(report) if report else None)
     elif _written(where) == before:
         say("Nothing new since the last run. `everest morning` shows its report.")
     else:
@@ -68,6 +80,8 @@ def demo(
 
     Example: everest demo
     """
+    from flows.nightly import night as body  # noqa: PLC0415
+    from serving.cli.wherever import run_here  # noqa: PLC0415
     from tasks.demo import write_week  # noqa: PLC0415
     from tasks.render.morning import as_data  # noqa: PLC0415
     from tasks.settings import Places, Settings, absolute  # noqa: PLC0415
@@ -81,7 +95,7 @@ def demo(
     os.environ["EVEREST_HOME"] = str(place / "everest")  # Prefect keeps to the demo's home too
     settings = Settings.load()
     where = Setting(settings, Places(settings.home), (week.root,), week.root)
-    report = _night(where)
+    report = run_here(where, NIGHTLY, body)
     if as_json:
         put({"home": str(settings.home), "transcripts": str(week.root), "report": as_data(report)})
         return
@@ -145,28 +159,6 @@ def _after(where: Setting) -> list[str]:
     lines = where.places.morning.read_text("utf-8").splitlines()
     summary = next((line for line in lines[1:] if line.strip()), "")
     return [summary, f"The morning report: {where.places.morning} (`everest morning` shows it)."]
-
-
-def _night(where: Setting) -> NightReport:
-    from flows.nightly import night as body  # noqa: PLC0415
-    from tasks.night import opened  # noqa: PLC0415
-    from tasks.steps import plain_steps  # noqa: PLC0415
-
-    with shown() as progress, opened(where, progress=progress) as run:
-        return body(plain_steps(), run)
-
-
-def _night_wherever(where: Setting, transcripts: Path | None) -> NightReport:
-    """Run the night under the Prefect API that is configured, or in this process alone."""
-    from flows.nightly import nightly  # noqa: PLC0415
-    from tasks.orchestrated import answers, api  # noqa: PLC0415
-
-    url = api()
-    if url and answers(url):
-        return nightly(None if transcripts is None else str(transcripts))
-    if url:
-        typer.echo(f"Prefect does not answer at {url}; the night runs without it.", err=True)
-    return _night(where)
 
 
 def _report(where: Setting) -> str:

@@ -1,4 +1,4 @@
-"""Commands that run one part of a night in this process: ingest, sleep, render and the others."""
+"""Commands that run one part of a night: ingest, sleep, render and the others."""
 
 from __future__ import annotations
 
@@ -38,13 +38,16 @@ def ingest(
 
     Example: everest ingest --quiet
     """
-    from flows.ingest import read_and_publish  # noqa: PLC0415
-    from tasks.night import opened  # noqa: PLC0415
-    from tasks.steps import plain_steps  # noqa: PLC0415
+    from flows import ingest as flow  # noqa: PLC0415  heavy imports wait for their command
+    from serving.cli.wherever import run_flow, text_of  # noqa: PLC0415
 
-    where = setting(transcripts)
-    with shown(quiet=quiet) as progress, opened(where, progress=progress) as run:
-        found = read_and_publish(plain_steps(), run)
+    found = run_flow(
+        setting(transcripts),
+        flow.ingest,
+        flow.read_and_publish,
+        quiet=quiet,
+        transcripts=text_of(transcripts),
+    )
     if as_json:
         put(
             {
@@ -76,8 +79,8 @@ def sleep(
 
     Example: everest sleep --dry-run
     """
-    from flows.sleep import fold_and_sleep  # noqa: PLC0415
-    from tasks.night import opened  # noqa: PLC0415
+    from flows import sleep as flow  # noqa: PLC0415
+    from serving.cli.wherever import run_flow  # noqa: PLC0415
     from tasks.rehearse import rehearse  # noqa: PLC0415
     from tasks.steps import plain_steps  # noqa: PLC0415
 
@@ -91,8 +94,8 @@ def sleep(
             say(f"{c.action:<18} {c.unit_id}  {c.project}: {c.text}" for c in changes)
             say(f"{count(len(changes), 'change')}; none was made.")
         return
-    with shown() as progress, opened(where, progress=progress) as run:
-        told = [(s.name, {**s.counts, **s.decided}) for s in fold_and_sleep(plain_steps(), run)]
+    slept = run_flow(where, flow.sleep, flow.fold_and_sleep)
+    told = [(s.name, {**s.counts, **s.decided}) for s in slept]
     if as_json:
         put([{"pass": name, **counts} for name, counts in told])
     else:
@@ -104,13 +107,10 @@ def render(as_json: AsJson = False) -> None:
 
     Example: everest render
     """
-    from flows.render import read_back_and_render  # noqa: PLC0415
-    from tasks.night import opened  # noqa: PLC0415
-    from tasks.steps import plain_steps  # noqa: PLC0415
+    from flows import render as flow  # noqa: PLC0415
+    from serving.cli.wherever import run_flow  # noqa: PLC0415
 
-    where = setting()
-    with shown() as progress, opened(where, progress=progress) as run:
-        reconciled, rendered = read_back_and_render(plain_steps(), run)
+    reconciled, rendered = run_flow(setting(), flow.render, flow.read_back_and_render)
     told = {
         "edits": reconciled.edits,
         "vetoes": reconciled.vetoes,
@@ -139,14 +139,11 @@ def measure(as_json: AsJson = False) -> None:
 
     Example: everest measure --json
     """
-    from flows.measure import rates  # noqa: PLC0415
-    from tasks.night import opened  # noqa: PLC0415
+    from flows import measure as flow  # noqa: PLC0415
+    from serving.cli.wherever import run_flow  # noqa: PLC0415
     from tasks.render.rates import measures_section  # noqa: PLC0415
-    from tasks.steps import plain_steps  # noqa: PLC0415
 
-    where = setting()
-    with shown() as progress, opened(where, progress=progress) as run:
-        measures = rates(plain_steps(), run)
+    measures = run_flow(setting(), flow.measure, flow.rates)
     if as_json:
         put(
             {
@@ -173,19 +170,16 @@ def rebuild(as_json: AsJson = False) -> None:
 
     Example: everest rebuild
     """
-    from flows.rebuild import replay_and_publish  # noqa: PLC0415
-    from tasks.night import opened  # noqa: PLC0415
+    from flows import rebuild as flow  # noqa: PLC0415
+    from serving.cli.wherever import run_flow  # noqa: PLC0415
     from tasks.rebuild import discard_store  # noqa: PLC0415
-    from tasks.steps import plain_steps  # noqa: PLC0415
 
-    where = setting()
-    records = discard_store(where)
-    with shown() as progress, opened(where, progress=progress) as run:
-        published = replay_and_publish(plain_steps(), run)
+    rebuilt = run_flow(setting(), flow.rebuild, flow.replay_and_publish, first=discard_store)
+    digest = rebuilt.published.digest
     if as_json:
-        put({"records": records, "digest": published.digest})
+        put({"records": rebuilt.records, "digest": digest})
     else:
-        say(f"{count(records, 'record')} replayed. The store's digest is {published.digest}")
+        say(f"{count(rebuilt.records, 'record')} replayed. The store's digest is {digest}")
 
 
 def _counted(counts: dict[str, int]) -> str:

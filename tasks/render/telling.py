@@ -5,11 +5,13 @@ Invariant: every doubt about a deletion becomes a question with the commands tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import tzinfo
 from pathlib import Path
 from typing import Final
 
 from tasks.domain.ids import shown
+from tasks.domain.ran import Outcome, Ran
 from tasks.domain.report import Question
 from tasks.domain.units import Lesson
 from tasks.render.lesson_file import rule_of
@@ -32,6 +34,24 @@ def problems_of(rendered: Rendered) -> tuple[str, ...]:
         *(_over(path, excess) for path, excess in rendered.over_limit),
         *(_kept(rendered.kept_edited) if rendered.kept_edited else ()),
     )
+
+
+def runs_told(runs: Sequence[Ran], zone: tzinfo) -> tuple[str, ...]:
+    """Return a sentence for each run that did not complete; of many the newest alone."""
+    told = [_run(run, zone) for run in runs[-_MOST_NAMED:]]
+    left = len(runs) - len(told)
+    return (*told, *([f"{left} earlier runs did not complete either"] if left else ()))
+
+
+def _run(run: Ran, zone: tzinfo) -> str:
+    started = f"The {run.key.flow} of {run.began.astimezone(zone):%Y-%m-%d %H:%M}"
+    match run.outcome:
+        case Outcome.FAILED:
+            return f"{started} failed: {run.why or f'a fault of ours, {run.error}'}"
+        case Outcome.STOPPED:
+            return f"{started} was stopped before it was done; this night went on from there"
+        case _:
+            return f"{started} was killed or crashed; this night went on from there"
 
 
 def reverted_of(changes: Iterable[FileChange]) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ from tasks.domain.units import (
 )
 from tasks.memory import Memory
 from tasks.night import Run, opened
+from tasks.runs import new_run
 from tasks.settings import Places, Settings
 from tasks.store import gateway
 from tasks.store.digest import store_digest
@@ -71,7 +72,7 @@ class Home:
     @contextmanager
     def run(self, *roots: Path, at: datetime = NOW, host_root: Path | None = None) -> Iterator[Run]:
         where = Setting(self.settings, self.places, roots, host_root)
-        with opened(where, at=at) as run:
+        with opened(where, new_run("test"), at=at) as run:
             yield run
 
     def commit(self, *proposals: Proposal, at: datetime = NOW) -> Receipt:
