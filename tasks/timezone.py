@@ -7,6 +7,8 @@ from datetime import UTC, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from tasks.errors import SettingInvalid
+
 _ZONES = "zoneinfo/"
 
 
@@ -18,6 +20,24 @@ def system_zone() -> tzinfo:
         except (ZoneInfoNotFoundError, ValueError, OSError):
             continue
     return UTC
+
+
+def zone_name(given: str | None) -> str:
+    """Return the name of the zone that times are in: the one given, else the system's.
+
+    Raises:
+        SettingInvalid: when there is no zone of that name, or the system names none.
+    """
+    if given is not None:
+        try:
+            return ZoneInfo(given).key
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise SettingInvalid("EVEREST_TIMEZONE", f"no time zone {given!r}") from None
+    zone = system_zone()
+    if not isinstance(zone, ZoneInfo):
+        why = "this system names no time zone; set it, as in EVEREST_TIMEZONE=Europe/Berlin"
+        raise SettingInvalid("EVEREST_TIMEZONE", why)
+    return zone.key
 
 
 def _names() -> list[str]:

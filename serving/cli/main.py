@@ -1,7 +1,7 @@
 """The `everest` command: finds the command, turns our errors into exit codes, imports late.
 
 Exit codes: 0 done, 1 a fault of ours, 2 the request cannot be carried out as put, 3 refused, 4 the
-store cannot be used, 5 the disk refused a write, 130 interrupted.
+store cannot be used, 5 the disk refused a write, 6 the Prefect server cannot run, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from serving.cli import asking, housekeeping, nights, running, saying
+from serving.cli import asking, housekeeping, nights, running, saying, watching
 from serving.cli.output import error, misused
 from tasks.errors import EverestError
 
@@ -45,7 +45,7 @@ def everest(
     """A memory for AI agents that learns from being corrected."""
 
 
-for group in (nights, running, asking, saying, housekeeping):
+for group in (nights, running, asking, saying, watching, housekeeping):
     group.add_to(app)
 
 

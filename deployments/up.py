@@ -1,0 +1,194 @@
+"""`everest up`: everything that runs in the background, in one terminal, stopped all together.
+
+Invariant: one for each home, by a lock that names its holder; the server is looked at before anyone
+is told of it; and whatever becomes of this process, its services end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Final
+
+from deployments.credential import prepare
+from deployments.server import (
+    answers,
+    probe,
+    refuse_openings,
+    refuse_taken_port,
+    server_environment,
+)
+from deployments.service import Service, Started, stop_all
+from tasks.compose import Setting
+from tasks.domain.clock import iso, utc_now
+from tasks.durable import make_folder, swap_file
+from tasks.errors import AlreadyUp, ServiceFailed, StoreLocked
+from tasks.prefect_home import PrefectHome, Watched, holder_of
+from tasks.store.lock import writer_lock
+from tasks.timezone import zone_name
+
+Tell = Callable[[str], None]
+
+_PATIENCE: Final = 180.0
+"""Seconds for a service to become ready: a first start makes a database."""
+_TICK: Final = 1.0
+_HEALTHY: Final = 60.0
+_LONGEST_PAUSE: Final = 60.0
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def services(home: PrefectHome, watched: Watched) -> tuple[Service, ...]:
+    """Return what `up` runs, in the order in which it is started."""
+    environ = os.environ | {"EVEREST_HOME": str(home.folder.parent)}  # theirs is another folder
+
+    def protected() -> bool:
+        if not answers(watched):
+            return False
+        probe(watched)
+        return True
+
+    return (
+        Service(
+            "server",
+            ("prefect", "server", "start"),
+            server_environment(home, watched, environ),
+            home.log("server"),
+            protected,
+        ),
+        Service(
+            "schedules",
+            ("deployments.schedules",),
+            watched.environment(home.folder, environ),
+            home.log("schedules"),
+        ),
+    )
+
+
+def up(where: Setting, tell: Tell) -> None:
+    """Run the server and the schedules until a signal comes.
+
+    Raises:
+        AlreadyUp: when another one runs for this home.
+        PortTaken: when the server's port is.
+        Unprotected: when the server is not, or would not be, protected; nothing is left running.
+        ServiceFailed: when one does not come up at all.
+    """
+    home, port = PrefectHome(where.places.prefect), where.settings.prefect_port
+    with ExitStack() as stack:
+        make_folder(home.folder)
+        _only_one(stack, home)
+        home.state.unlink(missing_ok=True)
+        zone_name(where.settings.timezone)  # refused here rather than by a service in its log
+        watched = prepare(home, port)
+        refuse_openings(watched, os.environ)
+        refuse_taken_port(port)
+        stopped = stack.enter_context(_until_signalled())
+        keepers = [Keeper(one, home) for one in services(home, watched)]
+        stack.callback(lambda: stop_all([one.started for one in keepers if one.started]))
+        for keeper in keepers:
+            keeper.start(stopped)
+            if stopped.is_set():
+                return
+            tell(f"{keeper.service.name} runs")
+        swap_file(home.state, json.dumps({"origin": watched.origin}).encode())
+        stack.callback(lambda: home.state.unlink(missing_ok=True))
+        for line in _told(home, watched):
+            tell(line)
+        while not stopped.wait(_TICK):
+            for keeper in keepers:
+                keeper.look(stopped, tell)
+        tell("stopping")
+
+
+def _only_one(stack: ExitStack, home: PrefectHome) -> None:
+    try:
+        stack.enter_context(writer_lock(home.lock, wait=0, started=iso(utc_now())))
+    except StoreLocked:
+        raise AlreadyUp(home.folder.parent, holder_of(home) or "another process") from None
+
+
+@contextmanager
+def _until_signalled() -> Iterator[threading.Event]:
+    """Give an event that a signal to stop sets, in place of what the signal did before."""
+    stopped = threading.Event()
+
+    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  the shape of a handler
+        stopped.set()
+
+    before = {one: signal.signal(one, stop) for one in _SIGNALS}
+    try:
+        yield stopped
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+@dataclass(slots=True)
+class Keeper:
+    """Keeps one service running: starts it again, each time later, when it ends."""
+
+    service: Service
+    home: PrefectHome
+    started: Started | None = None
+    since: float = 0.0
+    pause: float = 1.0
+    again_at: float | None = None
+
+    def start(self, stopped: threading.Event) -> None:
+        """Start the service and wait until it is ready.
+
+        Raises:
+            ServiceFailed: when it ends, or is not ready in time.
+        """
+        self.started, self.since = Started(self.service, self.home.folder), time.monotonic()
+        while not stopped.is_set():
+            if (code := self.started.ended) is not None:
+                raise ServiceFailed(self.service.name, f"ended with {code}", self.service.log)
+            if self.service.ready():
+                return
+            if time.monotonic() - self.since > _PATIENCE:
+                raise ServiceFailed(self.service.name, "does not answer", self.service.log)
+            stopped.wait(_TICK / 4)
+
+    def look(self, stopped: threading.Event, tell: Tell) -> None:
+        """Start the service again if it ended and its pause is over."""
+        now = time.monotonic()
+        if self.again_at is not None:
+            if now >= self.again_at:
+                self.again_at = None
+                self._restart(stopped, tell)
+        elif self.started is not None and (code := self.started.ended) is not None:
+            self._rest(tell, f"ended with {code}")
+
+    def _restart(self, stopped: threading.Event, tell: Tell) -> None:
+        try:
+            self.start(stopped)
+        except ServiceFailed as failure:
+            self._rest(tell, str(failure))
+        else:
+            tell(f"{self.service.name} runs again")
+
+    def _rest(self, tell: Tell, why: str) -> None:
+        if self.started is not None:
+            stop_all([self.started])
+        if time.monotonic() - self.since > _HEALTHY:
+            self.pause = 1.0
+        self.again_at = time.monotonic() + self.pause
+        tell(f"{self.service.name} {why}; it is started again in {self.pause:.0f} s")
+        self.pause = min(2 * self.pause, _LONGEST_PAUSE)
+
+
+def _told(home: PrefectHome, watched: Watched) -> list[str]:
+    return [
+        f"Nights, runs and logs: {watched.origin}",
+        f"It asks for a credential: the line in {home.credential}, which only you can read.",
+        f"Logs of the services: {home.folder}/*.log",
+        "Ctrl-C stops everything.",
+    ]
