@@ -7,6 +7,7 @@ is moved aside, never deleted.
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from tasks.compose import Setting
 from tasks.domain import canon, tombstones
-from tasks.domain.clock import iso
+from tasks.domain.clock import instant, iso
 from tasks.domain.ids import digest_of
 from tasks.domain.proposals import Action, Actor, Bury, Proposal
 from tasks.domain.units import Lifecycle, Tombstone, TombstoneKind, Trust
@@ -23,6 +24,8 @@ from tasks.durable import make_folder
 from tasks.errors import BackupUnusable, Refused
 from tasks.fold import fold, stone_id
 from tasks.progress import Progress, Quiet
+from tasks.render.adopt import Move, adopted
+from tasks.render.written import load, save
 from tasks.settings import Places
 from tasks.sleep.run import embed
 from tasks.store import archive, gateway, journal, publish, reads, replacing
@@ -180,10 +183,25 @@ def _made_ready(  # noqa: PLR0913  of what, by what, when, and who watches
             why = f"its ledger comes to the digest {digest}, not to {contents.digest} as it says"
             raise BackupUnusable(stage.home, why)
         carried = _decide_again(store, here, at=at)
+        _adopt_files(store, where.places, contents)
         progress.begin("embed")
         embed(store, space, at=at, progress=progress.advance)
         progress.begin("publish")
         return publish.publish(store, space.name, at=at).digest, carried
+
+
+def _adopt_files(store: Store, places: Places, contents: Contents) -> None:
+    """Settle which files are ours from here on; an agent's edits since the backup stay an agent's.
+
+    Edits are looked for in transcripts since the book was last written, so it keeps its time.
+    """
+    stage, made = store.places, instant(contents.made).timestamp()
+    lessons = [
+        x for scope in reads.scopes(store.database) for x in reads.lessons(store.database, scope)
+    ]
+    move = Move(Places(Path(contents.home)).memory, places.memory)
+    save(stage.written, adopted(load(stage.written), load(places.written), move, lessons))
+    os.utime(stage.written, (made, made))
 
 
 def _decide_again(store: Store, here: Decided | None, *, at: datetime) -> int:

@@ -26,6 +26,7 @@ Waypoint = Literal[
     "journal.retired",
     # opening the store
     "open.locked",
+    "open.kept",
     "open.migrated",
     "open.caught_up",
     "open.closed",

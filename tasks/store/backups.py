@@ -21,7 +21,7 @@ from typing import Final
 from tasks.domain.clock import iso
 from tasks.durable import FILE_MODE, make_folder, sync, sync_folder
 from tasks.errors import UsageError, WriteFailed
-from tasks.progress import Progress
+from tasks.progress import Progress, Quiet
 from tasks.settings import Places
 from tasks.store.archive import Contents, Portion, contents_of, pack, sealed
 from tasks.store.snapshot import freeze
@@ -121,6 +121,19 @@ def write(  # noqa: PLR0913  where, of what, when, as what the store stood, and 
         with suppress(OSError):  # the first error is the one to tell
             part.unlink(missing_ok=True)
     return Backup(path, contents, size)
+
+
+def before_schema(places: Places, schema: int, *, at: datetime, last_tx: int) -> None:
+    """Back the home up before its store is changed to a newer schema; kept until somebody drops it.
+
+    Raises:
+        WriteFailed: when the disk refuses; then the store is not to be changed.
+    """
+    path = places.backups / f"before-schema-{schema}-record-{last_tx}.tar.gz"
+    if path.exists():  # of a run that was killed before it changed anything
+        return
+    with frozen(places) as portions:
+        write(path, portions, places, at=at, digest="", last_tx=last_tx, progress=Quiet())
 
 
 def drop_old(places: Places, keep: int) -> list[Path]:

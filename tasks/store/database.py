@@ -5,7 +5,7 @@ A frame leaves through Arrow's own protocol, so that no pyarrow is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,15 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from tasks.errors import StoreCorrupt, StoreError, StoreLocked, StoreNewer, WriteFailed
-from tasks.store.schema import MIGRATIONS, SCHEMA_VERSION
+from tasks.errors import (
+    EverestError,
+    StoreCorrupt,
+    StoreError,
+    StoreLocked,
+    StoreNewer,
+    WriteFailed,
+)
+from tasks.store.schema import MIGRATIONS, Migrations
 from tasks.waypoints import passing
 
 _CONFIG = {
@@ -127,8 +134,19 @@ class Database:
             raise
 
 
-def open_database(path: Path) -> Database:
+def open_database(
+    path: Path,
+    *,
+    migrations: Migrations = MIGRATIONS,
+    keep: Callable[[int], object] = lambda _: None,
+) -> Database:
     """Open the store for writing and bring its schema up to date.
+
+    Args:
+        path: the store's file.
+        migrations: the statements of every schema, the first one's first.
+        keep: told the new schema before a store of an older one is changed; what it raises leaves
+            the store as it was.
 
     Raises:
         StoreCorrupt: when the file is no store; it is kept aside under another name.
@@ -141,7 +159,11 @@ def open_database(path: Path) -> Database:
         connection.execute("SET TimeZone='UTC'")
         connection.execute("SET enable_progress_bar=false")
         database = Database(connection, path)
-        _migrate(database)
+        try:
+            _migrate(database, migrations, keep)
+        except EverestError:
+            database.close()
+            raise
     except duckdb.Error as error:
         raise _unopened(path, error) from error
     path.chmod(0o600)
@@ -178,14 +200,16 @@ def _tells_damage(error: duckdb.Error) -> bool:
     return any(words in str(error) for words in _DAMAGE)
 
 
-def _migrate(database: Database) -> None:
-    version = schema_version(database)
-    if version > SCHEMA_VERSION:
-        database.close()
-        raise StoreNewer(database.path, version, SCHEMA_VERSION)
-    for number in range(version, SCHEMA_VERSION):
+def _migrate(database: Database, migrations: Migrations, keep: Callable[[int], object]) -> None:
+    version, newest = schema_version(database), len(migrations)
+    if version > newest:
+        raise StoreNewer(database.path, version, newest)
+    if 0 < version < newest:
+        keep(newest)
+        passing("open.kept")
+    for number in range(version, newest):
         with database.transaction():
-            for statement in MIGRATIONS[number]:
+            for statement in migrations[number]:
                 database.run(statement)
             database.run("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", [str(number + 1)])
             database.commit()

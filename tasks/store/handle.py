@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from tasks.domain.clock import iso
 from tasks.domain.units import Tombstone
 from tasks.durable import make_folder, sweep_parts
 from tasks.errors import LedgerBroken, StoreCorrupt
 from tasks.settings import Places, Settings
-from tasks.store import reads, replacing
+from tasks.store import backups, reads, replacing
 from tasks.store.apply import apply
 from tasks.store.audit import START, Head
 from tasks.store.database import Database, open_database, set_aside
@@ -23,6 +24,7 @@ from tasks.store.filesystem import require_local
 from tasks.store.keys import digest_key
 from tasks.store.ledger import Ledger
 from tasks.store.lock import writer_lock
+from tasks.store.schema import MIGRATIONS, Migrations
 from tasks.waypoints import passing
 
 
@@ -48,13 +50,14 @@ class Store:
 
 
 @contextmanager
-def open_store(
+def open_store(  # noqa: PLR0913  what to open, how long to wait, and who is told
     places: Places,
     settings: Settings,
     *,
     at: datetime,
     waiting: Callable[[str], None] = lambda _: None,
     held: Callable[[], AbstractContextManager[None]] = nullcontext,
+    migrations: Migrations = MIGRATIONS,
 ) -> Iterator[Store]:
     """Open the store for writing and hold it.
 
@@ -64,6 +67,7 @@ def open_store(
         at: now, for the lock file.
         waiting: told who holds the store, when somebody does.
         held: what to enter as soon as the lock is ours, and to leave last.
+        migrations: the store's schemas; one of an older schema is backed up before it is changed.
 
     Raises:
         StoreLocked: when another run kept the store for longer than the wait.
@@ -79,7 +83,8 @@ def open_store(
         ledger = Ledger(places.ledger)
         key = digest_key(places.keys, ledger=places.ledger)
         sweep_parts(places.home, places.store.name)
-        database = open_database(places.store)
+        keep = partial(backups.before_schema, places, at=at, last_tx=ledger.last_tx)
+        database = open_database(places.store, migrations=migrations, keep=keep)
         try:
             applied = catch_up(database, ledger)
             stones, head = _stones(database), _head(database)

@@ -290,5 +290,8 @@ UNSCOPED: Final = {
     "meta": "the schema's version, the last applied record, the digest's parts",
 }
 
-MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (tuple(table.ddl for table in TABLES),)
+Migrations = tuple[tuple[str, ...], ...]
+"""The statements that lead from each schema to the next; the first makes it."""
+
+MIGRATIONS: Final[Migrations] = (tuple(table.ddl for table in TABLES),)
 """Entry n leads from schema n to n + 1; a new release appends an entry and never edits one."""

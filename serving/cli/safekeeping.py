@@ -1,0 +1,143 @@
+"""Commands that keep the memory safe: backup and restore."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from serving.cli.output import AsJson, at_terminal, put, say
+from serving.cli.progress import shown
+from tasks.compose import Setting, setting
+from tasks.domain.clock import instant, utc_now
+from tasks.errors import UsageError
+from tasks.render.phrases import count
+from tasks.settings import absolute
+from tasks.store.archive import Contents
+from tasks.store.backups import KEPT, Backup
+from tasks.store.decided import has_memory
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    app.command()(backup)
+    app.command()(restore)
+
+
+def backup(
+    file: Annotated[
+        Path | None, typer.Argument(help="The file to write; one in backups/ if not given.")
+    ] = None,
+    keep: Annotated[
+        int, typer.Option("--keep", min=1, help="How many of those in backups/ to keep.")
+    ] = KEPT,
+    as_json: AsJson = False,
+) -> None:
+    """Write all of the memory into one file, from which it can be restored elsewhere.
+
+    Example: everest backup ~/everest-before-the-move.tar.gz
+    """
+    made = _taken(setting(), file, keep)
+    contents = made.contents
+    if as_json:
+        put(
+            {
+                "path": made.path,
+                "bytes": made.bytes,
+                "files": len(contents.files),
+                "records": contents.last_tx,
+                "digest": contents.digest,
+            }
+        )
+    else:
+        files = count(len(contents.files), "file")
+        say(f"{made.path} ({made.bytes / 1e6:,.1f} MB) holds {files}, read back and compared.")
+        say("It holds your words and the key of the digests: keep it as private as the memory.")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file that `everest backup` wrote.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    lose_decisions: Annotated[
+        bool,
+        typer.Option(
+            "--lose-decisions",
+            help="Go on although what was rejected or forgotten here cannot be read or compared.",
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put the memory of a backup in the place of what is here, which is moved aside.
+
+    What was rejected, vetoed or forgotten on either side stays so.
+
+    Example: everest restore ~/everest-before-the-move.tar.gz
+    """
+    from tasks.restore import inspect, restore  # noqa: PLC0415  heavy imports wait
+
+    where, path = setting(), absolute(file)
+    if has_memory(where.places) and not yes:
+        with shown() as progress:
+            contents = inspect(path, progress)
+        _confirm(where, contents)
+    with shown() as progress:
+        restored = restore(
+            where, path, at=utc_now(), lose_decisions=lose_decisions, progress=progress
+        )
+    told: dict[str, Any] = {
+        "records": restored.contents.last_tx,
+        "digest": restored.digest,
+        "carried": restored.carried,
+        "replaced": restored.aside,
+        "left": restored.left,
+        "unreadable": list(restored.lost),
+    }
+    if as_json:
+        put(told)
+        return
+    records = count(restored.contents.last_tx, "record")
+    say(f"{records} replayed, as of {_day(where, restored.contents)}.")
+    if restored.carried:
+        say(f"{count(restored.carried, 'decision')} made here since then hold on.")
+    if restored.aside:
+        say(f"What was here lies in {restored.aside}; delete it when you need it no more.")
+    if restored.left:
+        lines = count(restored.left, "line")
+        say(f"{lines} said here since the last night were not taken over: they lie there as well.")
+    say(f"{part}: it could not be read for decisions." for part in restored.lost)
+    say(f"The store's digest is {restored.digest}")
+
+
+def _taken(where: Setting, file: Path | None, keep: int) -> Backup:
+    from flows.backup import backup as flow  # noqa: PLC0415  heavy imports wait
+    from tasks.backup import backup as take  # noqa: PLC0415
+    from tasks.orchestrated import reported  # noqa: PLC0415
+    from tasks.runs import new_run  # noqa: PLC0415
+
+    named = None if file is None else absolute(file)
+    if reported():
+        return flow(None if named is None else str(named), keep)
+    with shown() as progress:
+        return take(where, new_run("backup"), named, at=utc_now(), keep=keep, progress=progress)
+
+
+def _confirm(where: Setting, contents: Contents) -> None:
+    """Ask the person before what is here is replaced.
+
+    Raises:
+        UsageError: when nobody can be asked.
+    """
+    if not at_terminal():
+        why = "there is a memory here, and nobody to ask whether to replace it; give --yes"
+        raise UsageError(f"{where.places.home}: {why}")
+    records = count(contents.last_tx, "record")
+    typer.confirm(
+        f"Replace the memory in {where.places.home} by the backup of {_day(where, contents)} "
+        f"({records}, taken of {contents.home})? What is here is moved aside.",
+        abort=True,
+    )
+
+
+def _day(where: Setting, contents: Contents) -> str:
+    return f"{instant(contents.made).astimezone(where.settings.zone):%Y-%m-%d %H:%M}"
