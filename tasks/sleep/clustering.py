@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.sleep.neighbours import SLACK, Matrix, Rows, centres_of, near_pairs, nearest
+from tasks.sleep.neighbours import SLACK, Cells, Matrix, Rows, centres_of, near_pairs, nearest
 
 LINKED_AT_ONCE: Final = 2000
 PACK: Final = 600
@@ -30,9 +30,34 @@ def clusters(matrix: Matrix, cut: float) -> list[Rows]:
         matrix: shape (n, dim), rows in an order that does not depend on how they arrived.
         cut: the least mean cosine between two clusters that become one.
     """
+    return linked_within(matrix, connected(matrix, cut), cut)
+
+
+def connected(matrix: Matrix, cut: float, *, cells: Cells | None = None) -> NDArray[np.intp]:
+    """Label the connected parts of the neighbour graph, holding about HELD_EDGES edges at once.
+
+    Args:
+        matrix: shape (n, dim), unit rows.
+        cut: the least cosine of neighbours.
+        cells: where to look for them; None as `near_pairs` decides.
+    """
+    labels = np.arange(len(matrix))
+    held: list[tuple[Rows, Rows]] = []
+    waiting = 0
+    for pairs in near_pairs(matrix, matrix, cut, cells=cells):
+        once = pairs.queries != pairs.targets
+        held.append((pairs.queries[once], pairs.targets[once]))
+        waiting += int(once.sum())
+        if waiting > HELD_EDGES:
+            labels, held, waiting = _joined_up(labels, held), [], 0
+    return _joined_up(labels, held)
+
+
+def linked_within(matrix: Matrix, labels: NDArray[np.intp], cut: float) -> list[Rows]:
+    """Return the clusters of unit rows inside parts that `connected` labelled, by first row."""
     found: list[Rows] = []
     pack: list[Rows] = []
-    for part in _parts(matrix, cut):
+    for part in _parts(matrix, labels):
         if len(part) <= 2:
             found.append(part)
             continue
@@ -74,27 +99,12 @@ def grouped(rows: Rows, labels: NDArray[np.intp]) -> list[Rows]:
     return np.split(rows[order], ends)
 
 
-def _parts(matrix: Matrix, cut: float) -> Iterator[Rows]:
-    labels = _connected(matrix, cut)
+def _parts(matrix: Matrix, labels: NDArray[np.intp]) -> Iterator[Rows]:
     for part in grouped(np.arange(len(matrix)), labels) if len(matrix) else []:
         if len(part) <= LINKED_AT_ONCE:
             yield part
         else:
             yield from _split(matrix, part)
-
-
-def _connected(matrix: Matrix, cut: float) -> NDArray[np.intp]:
-    """Label the connected parts of the neighbour graph, holding about HELD_EDGES edges at once."""
-    labels = np.arange(len(matrix))
-    held: list[tuple[Rows, Rows]] = []
-    waiting = 0
-    for pairs in near_pairs(matrix, matrix, cut):
-        once = pairs.queries != pairs.targets
-        held.append((pairs.queries[once], pairs.targets[once]))
-        waiting += int(once.sum())
-        if waiting > HELD_EDGES:
-            labels, held, waiting = _joined_up(labels, held), [], 0
-    return _joined_up(labels, held)
 
 
 def _joined_up(labels: NDArray[np.intp], edges: list[tuple[Rows, Rows]]) -> NDArray[np.intp]:

@@ -17,7 +17,7 @@ from tasks.domain.units import Episode, EpisodeKind, Lifecycle, Trust
 from tasks.sleep.error_key import ErrorKey, error_key
 from tasks.sleep.material import Vectors
 from tasks.sleep.meaning import stance, vectors_of
-from tasks.sleep.neighbours import near_pairs
+from tasks.sleep.neighbours import Cells, near_pairs
 from tasks.sleep.speech import retracts
 from tasks.sleep.standing import Standing, corroborated
 
@@ -34,7 +34,9 @@ def join(  # noqa: PLR0913  a pure step: everything it reads is named
     standings: Mapping[str, Standing],
     waiting: Sequence[Episode],
     *,
+    asking: Iterable[str],
     vectors: Vectors,
+    cells: Cells | None,
     shown: Mapping[str, frozenset[str]],
     at: datetime,
     cut: float,
@@ -43,10 +45,21 @@ def join(  # noqa: PLR0913  a pure step: everything it reads is named
 
     Each round compares with the lessons as they were at its start, so the order of episodes does
     not matter; later rounds look only at lessons that changed, since the others were refused.
+
+    Args:
+        standings: the lessons of one kind, by id.
+        waiting: the episodes of that kind which are no source yet, by id.
+        asking: the lessons that may gain one; the others were compared with all that wait.
+        vectors: of all episodes.
+        cells: where to look for near ones; None to look everywhere.
+        shown: lesson id -> sessions in which it was shown.
+        at: now.
+        cut: the least cosine to a lesson's mean that lets an episode join it.
     """
-    lessons, rest, open_to = dict(standings), tuple(waiting), set(standings)
+    lessons, rest, open_to = dict(standings), tuple(waiting), set(asking)
     while rest and open_to:
-        choices = _choices([lessons[unit] for unit in sorted(open_to)], rest, vectors, cut)
+        asked = [lessons[unit] for unit in sorted(open_to)]
+        choices = _choices(asked, rest, vectors, cut, cells)
         for unit, joining in choices.items():
             lessons[unit] = corroborated(
                 lessons[unit],
@@ -62,13 +75,18 @@ def join(  # noqa: PLR0913  a pure step: everything it reads is named
 
 
 def _choices(
-    standings: Sequence[Standing], waiting: Sequence[Episode], vectors: Vectors, cut: float
+    standings: Sequence[Standing],
+    waiting: Sequence[Episode],
+    vectors: Vectors,
+    cut: float,
+    cells: Cells | None,
 ) -> dict[str, list[Episode]]:
     """Return lesson id -> the episodes that join it: each its nearest that will have it."""
     keyed = [(episode, key) for episode in waiting if (key := error_key(episode))]
     plain = [episode for episode in waiting if error_key(episode) is None]
     found: dict[str, list[Episode]] = {}
-    for episode, unit in (*_by_key(standings, keyed), *_by_vector(standings, plain, vectors, cut)):
+    near = _by_vector(standings, plain, vectors, cut, cells)
+    for episode, unit in (*_by_key(standings, keyed), *near):
         found.setdefault(unit, []).append(episode)
     return found
 
@@ -88,12 +106,16 @@ def _by_key(
 
 
 def _by_vector(
-    standings: Sequence[Standing], waiting: Sequence[Episode], vectors: Vectors, cut: float
+    standings: Sequence[Standing],
+    waiting: Sequence[Episode],
+    vectors: Vectors,
+    cut: float,
+    cells: Cells | None,
 ) -> list[tuple[Episode, str]]:
     if not waiting or not standings:
         return []
     means = np.stack([standing.mean for standing in standings])
-    pairs = list(near_pairs(vectors_of(waiting, vectors), means, cut))
+    pairs = list(near_pairs(vectors_of(waiting, vectors), means, cut, cells=cells))
     if not pairs:
         return []
     asking = np.concatenate([pair.queries for pair in pairs])

@@ -15,18 +15,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import numpy as np
 import polars as pl
 
 from tasks.domain.proposals import Action, Actor, Proposal, PutLesson
 from tasks.domain.units import CONSOLIDATED, Episode, EpisodeKind, Lesson, Lifecycle
-from tasks.sleep.clustering import clusters
 from tasks.sleep.contradiction import closed, disputed
 from tasks.sleep.error_key import ErrorKey, error_key
-from tasks.sleep.founding import Founding, TooSmall, found, suffices
+from tasks.sleep.founding import Founding, TooSmall, found
+from tasks.sleep.grouping import Grouped, alike
 from tasks.sleep.joining import Joined, join
 from tasks.sleep.material import Cuts, HeldText, Material, PassReport, PassResult, episodes_of
-from tasks.sleep.meaning import stance, vectors_of
-from tasks.sleep.opposites import parted
+from tasks.sleep.neighbours import Cells, crowded
 from tasks.sleep.speech import founds_nothing
 from tasks.sleep.standing import Standing, opened
 from tasks.wording import Held, Unworded
@@ -34,15 +34,27 @@ from tasks.wording import Held, Unworded
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """The material by kind: every episode with a vector, and those that wait, by id."""
+    """The material by kind: every episode with a vector, and those that wait, by id.
+
+    `cells` are the same at a second run of the pass, so that it finds what the first one found.
+    """
 
     material: Material
     at: datetime
     cuts: Cuts
     episodes: Mapping[EpisodeKind, Mapping[str, Episode]]
     waiting: Mapping[EpisodeKind, tuple[Episode, ...]]
+    cells: Mapping[EpisodeKind, Cells]
     set_aside: int
     unembedded: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What a round leaves for the next: clusters that made no lesson, and groups by meaning."""
+
+    left: Mapping[tuple[str, ...], Founding] = field(default_factory=dict)
+    grouped: Grouped = field(default_factory=Grouped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +62,7 @@ class _Consolidated:
     """What became of one kind: its lessons, and the clusters that made none."""
 
     standings: Mapping[str, Standing]
-    left: Mapping[tuple[str, ...], Founding] = field(default_factory=dict)
+    left: Mapping[tuple[str, ...], Founding]
 
 
 def lessons(material: Material, *, at: datetime, cuts: Cuts) -> PassResult:
@@ -81,23 +93,40 @@ def _survey(material: Material, at: datetime, cuts: Cuts) -> _Ground:
         elif waits:
             waiting[episode.kind].append(episode)
     frozen = {kind: tuple(each) for kind, each in waiting.items()}
-    return _Ground(material, at, cuts, episodes, frozen, set_aside, unembedded)
+    rows = material.vectors.rows
+    cells = {
+        kind: Cells(material.vectors.matrix, np.array([rows[unit] for unit in each], dtype=np.intp))
+        for kind, each in episodes.items()
+    }
+    return _Ground(material, at, cuts, episodes, frozen, cells, set_aside, unembedded)
 
 
 def _consolidate(kind: EpisodeKind, ground: _Ground, taken: frozenset[str]) -> _Consolidated:
-    standings, waiting = _standings(kind, ground), ground.waiting[kind]
-    left: dict[tuple[str, ...], Founding] = {}
+    standings, waiting, round_ = _standings(kind, ground), ground.waiting[kind], _Round()
+    asking, cells = set(standings), _where(kind, ground, waiting, standings)
     while True:
-        step = _join(standings, waiting, ground)
-        made, left = _found(kind, step.waiting, ground, taken | standings.keys(), left)
+        step = _join(standings, waiting, asking, cells, ground)
+        made, round_ = _found(kind, step.waiting, ground, taken | standings.keys(), round_)
         if not made and len(step.waiting) == len(waiting):
             break
         sources = {source for standing in made.values() for source in standing.now.sources}
         standings = step.standings | made
         waiting = tuple(e for e in step.waiting if e.id not in sources)
+        looked, cells = cells, _where(kind, ground, waiting, standings)
+        asking = set(made) if cells is looked else set(standings)
     if kind is EpisodeKind.CORRECTION:
         standings = _settle(standings, ground)
-    return _Consolidated(standings, left)
+    return _Consolidated(standings, round_.left)
+
+
+def _where(
+    kind: EpisodeKind,
+    ground: _Ground,
+    waiting: Sequence[Episode],
+    standings: Mapping[str, Standing],
+) -> Cells | None:
+    """Return where a round looks for the lessons that episodes resemble; None is everywhere."""
+    return ground.cells[kind] if crowded(len(waiting), len(standings)) else None
 
 
 def _standings(kind: EpisodeKind, ground: _Ground) -> dict[str, Standing]:
@@ -115,10 +144,18 @@ def _standings(kind: EpisodeKind, ground: _Ground) -> dict[str, Standing]:
     return {standing.now.id: standing for standing in found_ if standing is not None}
 
 
-def _join(standings: Mapping[str, Standing], waiting: Sequence[Episode], ground: _Ground) -> Joined:
+def _join(
+    standings: Mapping[str, Standing],
+    waiting: Sequence[Episode],
+    asking: Iterable[str],
+    cells: Cells | None,
+    ground: _Ground,
+) -> Joined:
     return join(
         standings,
         waiting,
+        asking=asking,
+        cells=cells,
         vectors=ground.material.vectors,
         shown=ground.material.shown,
         at=ground.at,
@@ -131,51 +168,49 @@ def _found(
     waiting: Sequence[Episode],
     ground: _Ground,
     taken: frozenset[str],
-    known: Mapping[tuple[str, ...], Founding],
-) -> tuple[dict[str, Standing], dict[tuple[str, ...], Founding]]:
-    """Return the lessons that the waiting episodes found, and the clusters that found none.
+    before: _Round,
+) -> tuple[dict[str, Standing], _Round]:
+    """Return the lessons that the waiting episodes found, and what is known of all others.
 
     What a round before knew of a cluster still stands, since the same episodes say the same.
     """
     made: dict[str, Standing] = {}
     left: dict[tuple[str, ...], Founding] = {}
     vectors = ground.material.vectors
-    for cluster in _clustered(kind, waiting, ground):
+    keyed, plain = _by_key(waiting)
+    grouped = _alike(kind, plain, ground, before.grouped)
+    for cluster in (*keyed, *grouped.groups):
         ids = tuple(episode.id for episode in cluster)
-        outcome = known.get(ids) or found(kind, cluster, taken=taken, at=ground.at)
+        outcome = before.left.get(ids) or found(kind, cluster, taken=taken, at=ground.at)
         if isinstance(outcome, Lesson):
             standing = opened(None, outcome, episodes=cluster, vectors=vectors)
             assert standing is not None  # noqa: S101  every waiting episode has a vector
             made[outcome.id] = standing
         else:
             left[ids] = outcome
-    return made, left
+    return made, _Round(left, grouped)
 
 
-def _clustered(
-    kind: EpisodeKind, waiting: Sequence[Episode], ground: _Ground
-) -> list[list[Episode]]:
-    """Return clusters: errors with a class by their key, all else by meaning, opposites apart."""
+def _by_key(waiting: Sequence[Episode]) -> tuple[list[list[Episode]], list[Episode]]:
+    """Return errors with a class by their key, and all other episodes, which cluster by meaning."""
     keyed: dict[ErrorKey, list[Episode]] = {}
     plain: list[Episode] = []
     for episode in waiting:
         key = error_key(episode)
         (plain if key is None else keyed.setdefault(key, [])).append(episode)
-    groups = [keyed[key] for key in sorted(keyed)]
-    return groups + (_alike(kind, plain, ground) if plain else [])
+    return [keyed[key] for key in sorted(keyed)], plain
 
 
-def _alike(kind: EpisodeKind, waiting: Sequence[Episode], ground: _Ground) -> list[list[Episode]]:
-    """Return the episodes by meaning; opposites are parted where a lesson could come of them."""
-    matrix = vectors_of(waiting, ground.material.vectors)
-    groups = clusters(matrix, ground.cuts.join)
-    if kind is not EpisodeKind.ERROR:
-        founding = [group for group in groups if suffices(waiting[row] for row in group)]
-        kept = {int(group[0]) for group in founding}
-        stances = [stance(episode) for episode in waiting]
-        groups = [group for group in groups if int(group[0]) not in kept]
-        groups += parted(founding, matrix, stances, ground.cuts.join)
-    return [[waiting[row] for row in group] for group in groups]
+def _alike(
+    kind: EpisodeKind, waiting: Sequence[Episode], ground: _Ground, before: Grouped
+) -> Grouped:
+    return alike(
+        waiting,
+        before,
+        vectors=ground.material.vectors,
+        cells=ground.cells[kind],
+        cut=ground.cuts.join,
+    )
 
 
 def _settle(standings: dict[str, Standing], ground: _Ground) -> dict[str, Standing]:

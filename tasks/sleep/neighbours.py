@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -37,22 +38,47 @@ class Pairs:
     cosines: Matrix
 
 
-def near_pairs(queries: Matrix, targets: Matrix, cut: float) -> Iterator[Pairs]:
-    """Yield every pair (or, for large sets, almost every pair) whose product is at least `cut`.
+class Cells:
+    """Cells around seeded centres of some rows, which are worked out once and only when asked for.
+
+    Two rows that meet in them do so whatever other rows are compared.
+    """
+
+    def __init__(self, matrix: Matrix, rows: Rows) -> None:
+        self._matrix, self._rows = matrix, rows
+
+    @cached_property
+    def centres(self) -> Matrix:
+        """Return the unit centres, shape (cells, dim)."""
+        return centres_of(_unit(self._matrix[self._rows]), -(-len(self._rows) // CELL))
+
+
+def crowded(queries: int, targets: int) -> bool:
+    """Tell whether there are too many pairs to compare each of them."""
+    return queries * targets > EXACT_PAIRS
+
+
+def near_pairs(
+    queries: Matrix, targets: Matrix, cut: float, *, cells: Cells | None = None
+) -> Iterator[Pairs]:
+    """Yield every pair (or, within cells, almost every pair) whose product is at least `cut`.
 
     Args:
         queries: shape (n, dim), unit rows.
         targets: shape (m, dim), unit rows or means of unit rows.
         cut: the least product that counts.
+        cells: where to look; None compares every pair, or files the targets when there are too
+            many.
     """
     if not len(queries) or not len(targets):
         return
-    if len(queries) * len(targets) <= EXACT_PAIRS:
+    if cells is None and not crowded(len(queries), len(targets)):
         yield from _compared(
             queries, targets, cut, np.arange(len(queries)), np.arange(len(targets))
         )
         return
-    for asking, filed in _cells(queries, targets):
+    cells = cells or Cells(targets, np.arange(len(targets)))
+    for asking, filed in _filed(queries, targets, cells.centres):
         yield from _compared(queries, targets, cut, asking, filed)
 
 
@@ -81,10 +107,8 @@ def nearest(matrix: Matrix, centres: Matrix, count: int) -> Rows:
     return found
 
 
-def _cells(queries: Matrix, targets: Matrix) -> Iterator[tuple[Rows, Rows]]:
-    filed = _unit(targets)
-    centres = centres_of(filed, -(-len(targets) // CELL))
-    homes = _members(nearest(filed, centres, 1), len(centres))
+def _filed(queries: Matrix, targets: Matrix, centres: Matrix) -> Iterator[tuple[Rows, Rows]]:
+    homes = _members(nearest(_unit(targets), centres, 1), len(centres))
     asking = _members(nearest(queries, centres, PROBES), len(centres))
     yield from zip(asking, homes, strict=True)
 
