@@ -8,9 +8,10 @@ EverestError
 │   ├── AmbiguousName
 │   ├── NoTranscripts
 │   ├── BackupUnusable
-│   ├── BackupUnusable
 │   ├── EventInvalid
 │   ├── RelayNameInvalid
+│   ├── UnknownToken
+│   ├── AddressTaken
 │   └── SettingInvalid
 ├── Refused               3   the gateway or a person's earlier decision says no
 ├── StoreError            4   the store cannot be used as it is
@@ -125,13 +126,6 @@ class RelayNameInvalid(UsageError):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name[:100]!r} is no project's id; `everest project list` prints them")
-
-
-class BackupUnusable(UsageError):
-    """A file cannot be restored from; what is wrong with it is named."""
-
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"cannot restore from {path}: {why}; nothing was changed")
 
 
 class SettingInvalid(UsageError):

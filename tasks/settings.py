@@ -67,9 +67,6 @@ class Settings(BaseSettings):
     prefect_port: int = Field(
         default=4270, ge=1, le=65535, description="Port of the Prefect server of `everest up`."
     )
-    prefect_port: int = Field(
-        default=4270, ge=1, le=65535, description="Port of the Prefect server of `everest up`."
-    )
 
     @classmethod
     def load(cls, **given: Any) -> Settings:
@@ -155,7 +152,6 @@ class Places:
         self.morning = self.home / "morning.md"
         self.written = self.home / "written.json"
         self.vetoed = self.home / "vetoed.json"
-        self.prefect = self.home / "prefect"
         self.prefect = self.home / "prefect"
         self.model = self.home / "model.json"
         self.tokens = self.home / "tokens.json"

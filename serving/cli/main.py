@@ -14,7 +14,17 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from serving.cli import asking, housekeeping, nights, running, safekeeping, saying, watching
+from serving.cli import (
+    asking,
+    door,
+    housekeeping,
+    keeping,
+    nights,
+    running,
+    safekeeping,
+    saying,
+    watching,
+)
 from serving.cli.output import error, misused
 from tasks.errors import EverestError
 
@@ -45,7 +55,7 @@ def everest(
     """A memory for AI agents that learns from being corrected."""
 
 
-for group in (nights, running, asking, saying, watching, housekeeping, safekeeping):
+for group in (nights, running, asking, saying, door, watching, housekeeping, keeping, safekeeping):
     group.add_to(app)
 
 

@@ -25,6 +25,7 @@ COMMANDS = _commands()
 ASKED_FOR = {
     *("night", "demo", "ingest", "sleep", "render", "measure", "morning", "recall", "lessons"),
     *("remember", "reject", "forget", "rebuild", "project", "status", "paths"),
+    *("proxy", "token"),
 }
 
 
@@ -77,6 +78,9 @@ JSON = {
     "project watch": (["project", "watch", "tidewater"], dict),
     "status": (["status", "--digest"], dict),
     "paths": ([], dict),
+    "token add": (["token", "add", "--project", "paperboat"], dict),
+    "token list": (["token", "list"], list),
+    "token remove": (["token", "remove", "TOKEN"], dict),
     "reject": (["reject", "UNIT", "--reason", "we moved"], dict),
     "forget": (["forget", "UNIT"], dict),
 }
@@ -86,6 +90,9 @@ JSON = {
 def test_json_is_one_value_and_nothing_else(person: Everest, name: str) -> None:
     words, kind = JSON[name]
     words = [_unit(person) if word == "UNIT" else word for word in words or [name]]
+    if "token" in words:
+        made = person("token", "add", "--every-project", "--json").data
+        words = [made["id"] if word == "TOKEN" else word for word in words]
     told = person(*words, "--json")
     assert told.code == 0, told.err
     assert isinstance(told.data, kind)
@@ -94,7 +101,7 @@ def test_json_is_one_value_and_nothing_else(person: Everest, name: str) -> None:
 
 
 def test_every_command_was_asked_for_json() -> None:
-    assert {name.split(" --")[0] for name in JSON} | {"demo"} == set(COMMANDS)
+    assert {name.split(" --")[0] for name in JSON} | {"demo", "proxy"} == set(COMMANDS)
 
 
 def test_the_demo_shows_a_report_and_how_to_ask(newcomer: Everest) -> None:

@@ -1,0 +1,127 @@
+"""What a request may: its token, its socket and the project that it names make one grant, or none.
+
+Invariants: what a request names only narrows; a token that opens nothing is refused, never taken
+for none; with no token over TCP memory has no part, and whatever project is named is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from starlette.types import Scope
+
+from serving.grants import Grant, Tokens
+from serving.proxy.apis import header
+from tasks.errors import AmbiguousName, EverestError
+
+TOKEN_HEADER: Final = b"x-everest-token"
+PROJECT_HEADER: Final = b"x-everest-project"
+LONGEST_NAME: Final = 1000
+"""Characters of a project's name, which may be a path."""
+
+_BEGIN: Final = "/t/"
+_PROJECT: Final = "p/"
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A request that may go on: its path without our prefix, and what it may."""
+
+    path: str
+    grant: Grant | None
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """A request that may not; the message names no token."""
+
+    path: str
+    status: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Decides who may.
+
+    Attributes:
+        app: the app_id of the person's own grants.
+        project_id: gives the id of the project that a name means.
+        trusts_loopback: any process of this machine counts as the person.
+    """
+
+    tokens: Tokens
+    app: str
+    project_id: Callable[[str], str]
+    trusts_loopback: bool
+
+    def admit(self, scope: Scope) -> Admitted | Denied:
+        """Return what a request may, or why it may not."""
+        asked = _Asked.of(scope)
+        try:
+            grant = self._grant(asked, scope.get("state", {}).get("uid"))
+            for name in asked.projects:
+                grant = self._narrowed(grant, name) if grant is not None else None
+        except _NotOpen as why:
+            return Denied(asked.path, why.status, f"everest: {why}")
+        except EverestError as error:
+            return Denied(asked.path, 500, f"everest: {error}")
+        return Admitted(asked.path, grant)
+
+    def _grant(self, asked: _Asked, uid: int | None) -> Grant | None:
+        if asked.token is not None:
+            found = self.tokens.grant(asked.token)
+            if found is None:
+                raise _NotOpen(401, "no such token; `everest token add` makes one")
+            return found
+        if uid is not None:
+            return Grant(self.app, None, "socket")
+        return Grant(self.app, None, "loopback") if self.trusts_loopback else None
+
+    def _narrowed(self, grant: Grant, name: str) -> Grant:
+        if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+            raise _NotOpen(400, "the project's name cannot be used")
+        try:
+            project = self.project_id(name)
+        except AmbiguousName as error:
+            mine = "; give its id" if grant.projects is not None else f": {error}"
+            raise _NotOpen(400, f"the project's name fits several{mine}") from None
+        if not grant.opens(project):
+            raise _NotOpen(403, "the token does not open the project that was named")
+        return grant.narrowed(project)
+
+
+class _NotOpen(Exception):
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a request says of itself: `/t/<token>/p/<project>/v1/…`, or headers, or neither."""
+
+    path: str
+    token: str | None
+    projects: tuple[str, ...]
+
+    @classmethod
+    def of(cls, scope: Scope) -> _Asked:
+        path = scope["raw_path"].decode("ascii")
+        named = header(scope["headers"], PROJECT_HEADER)
+        projects = () if named is None else (_text(named),)
+        if not path.startswith(_BEGIN):
+            token = header(scope["headers"], TOKEN_HEADER)
+            return cls(path, None if token is None else token.decode("latin-1"), projects)
+        token, _, rest = path[len(_BEGIN) :].partition("/")
+        if rest.startswith(_PROJECT):
+            project, _, rest = rest[len(_PROJECT) :].partition("/")
+            projects = (unquote(project, errors="replace"), *projects)
+        return cls("/" + rest, unquote(token), projects)
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")

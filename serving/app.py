@@ -1,0 +1,80 @@
+"""The door's application: our own API by FastAPI, and everything else by the proxy, plain ASGI.
+
+What is ours is told by its path alone; any other path is some model server's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from serving.admit import Admitted, Denied
+from serving.guard import Guard
+from serving.health import health_routes
+from serving.proxy.apis import api_of
+from serving.proxy.forward import Forward, Refusal, refuse
+from serving.proxy.upstream import AiohttpUpstream
+from serving.state import Serving
+
+OWN: Final = ("/health", "/metrics", "/memory", "/mcp", "/docs", "/redoc", "/openapi.json")
+"""Paths that are ours, with all that lies below them."""
+
+
+class App:
+    """Parts our own paths from the proxied ones.
+
+    Attributes:
+        api: the FastAPI application of our own paths.
+    """
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._forward: Forward | None = None
+        self.api = FastAPI(title="Everest", lifespan=self._lifespan)
+        self.api.include_router(health_routes(serving))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or run the application's life."""
+        if scope["type"] != "http" or self._forward is None:
+            await self.api(scope, receive, send)
+            return
+        admitted = self._serving.door.admit(scope)
+        if isinstance(admitted, Denied):
+            api = api_of(admitted.path, scope["headers"])
+            await refuse(send, api, Refusal(admitted.status, admitted.message))
+        elif _is_ours(admitted.path):
+            await self.api(_own_scope(scope, admitted), receive, send)
+        else:
+            await self._forward(scope, receive, send, admitted)
+
+    @asynccontextmanager
+    async def _lifespan(self, _api: FastAPI) -> AsyncIterator[None]:
+        serving, upstream = self._serving, AiohttpUpstream()
+        self._forward = Forward(
+            serving.routes, upstream, serving.counters, serving.addition, serving.tee
+        )
+        try:
+            yield
+        finally:
+            self._forward = None
+            await upstream.close()
+
+
+def create_app(serving: Serving) -> ASGIApp:
+    """Return the whole application; its upstream client is made when it starts."""
+    return Guard(App(serving))
+
+
+def _is_ours(path: str) -> bool:
+    return any(path == own or path.startswith(own + "/") for own in OWN)
+
+
+def _own_scope(scope: Scope, admitted: Admitted) -> Scope:
+    """Return the scope of a request of ours, with its grant in the state and no token in a path."""
+    state = {**scope.get("state", {}), "grant": admitted.grant}
+    raw = admitted.path.encode("ascii")
+    return {**scope, "path": admitted.path, "raw_path": raw, "state": state}

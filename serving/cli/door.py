@@ -1,0 +1,123 @@
+"""Commands of the door: the proxy, and the tokens that let apps in."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from serving.cli.context import writing_project
+from serving.cli.output import AsJson, put, say
+from tasks.compose import setting
+from tasks.domain.clock import utc_now
+from tasks.errors import UsageError
+from tasks.memory import Memory
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this group's commands."""
+    tokens = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    tokens.command("add")(add)
+    tokens.command("list")(list_)
+    tokens.command("remove")(remove)
+    app.command()(proxy)
+    app.add_typer(
+        tokens,
+        name="token",
+        help="Make, list, remove tokens of apps.\n\nExample: everest token list",
+    )
+
+
+def proxy(as_json: AsJson = False) -> None:
+    """Run the proxy that apps point at.
+
+    It runs until it is stopped, and listens on this machine alone: on
+    EVEREST_PROXY_PORT, and on a socket of your own.
+
+    Example: everest proxy
+    """
+    from serving.run import run  # noqa: PLC0415
+
+    def listening(told: dict[str, str]) -> None:
+        if as_json:
+            put(told)
+        else:
+            say(f"Listening on {told['url']} and {told['socket']}. Ctrl-C stops it.")
+
+    run(setting(), listening)
+
+
+def add(
+    project: Annotated[
+        list[str] | None,
+        typer.Option("--project", help="A project that it opens; may be repeated."),
+    ] = None,
+    every_project: Annotated[
+        bool, typer.Option("--every-project", help="It opens all of your projects.")
+    ] = False,
+    app: Annotated[
+        str | None, typer.Option("--app", help="The app_id; default EVEREST_APP.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token for an app; it is shown once.
+
+    Example: everest token add --project paperboat --app chat
+    """
+    from serving.grants import add_token  # noqa: PLC0415
+
+    if bool(project) == every_project:
+        raise UsageError("name what the token opens: --project, or --every-project")
+    where = setting()
+    memory = Memory(where.places)
+    opened = [writing_project(memory, name).project_id for name in project or ()]
+    words, token = add_token(
+        where.places.tokens,
+        app=app or where.settings.app,
+        projects=None if every_project else opened,
+        made=utc_now(),
+    )
+    if as_json:
+        put({"id": token.shown, "token": words, "app": token.app, "projects": token.projects})
+    else:
+        say(words)
+
+
+def list_(as_json: AsJson = False) -> None:
+    """List tokens: their ids and what they open, never their words.
+
+    Example: everest token list
+    """
+    from serving.grants import kept_in  # noqa: PLC0415
+
+    kept = kept_in(setting().places.tokens)
+    if as_json:
+        put(
+            [
+                {"id": one.shown, "app": one.app, "projects": one.projects, "made": one.made}
+                for one in kept
+            ]
+        )
+        return
+    if not kept:
+        say("No tokens yet: make one with `everest token add`.")
+    for one in kept:
+        opened = "every project" if one.projects is None else ", ".join(one.projects)
+        say(f"{one.shown}  {one.app}  {opened}")
+
+
+def remove(
+    token: Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")],
+    as_json: AsJson = False,
+) -> None:
+    """Remove a token; it opens nothing from then on.
+
+    Example: everest token remove 3fa2b81c
+    """
+    from serving.grants import remove_token  # noqa: PLC0415
+
+    gone = remove_token(setting().places.tokens, token)
+    if as_json:
+        put({"removed": gone.shown})
+    else:
+        say(f"Removed {gone.shown}.")

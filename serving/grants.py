@@ -1,0 +1,195 @@
+"""Who may: a token, or the person's own unix socket, opens some of the person's projects.
+
+Tokens are kept as digests in `tokens.json`; the words themselves are shown once. Invariant: what a
+request names may only narrow what its token opens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from tasks.durable import make_file, swap_file_if_still
+from tasks.errors import TokensDamaged, UnknownToken, UsageError
+
+PREFIX: Final = "ev_"
+SHOWN: Final = 12
+_RETRIES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a caller may read and write.
+
+    Attributes:
+        app: the app_id of every scope it opens.
+        projects: the ids it opens; None opens every project of the person's.
+        holder: the shown id of the token, or `socket` or `loopback`: what logs may say.
+    """
+
+    app: str
+    projects: frozenset[str] | None
+    holder: str
+
+    @property
+    def project(self) -> str | None:
+        """Return the one project that it opens, None when it opens several."""
+        if self.projects is None or len(self.projects) != 1:
+            return None
+        return next(iter(self.projects))
+
+    def opens(self, project_id: str) -> bool:
+        """Tell whether a project lies within it."""
+        return self.projects is None or project_id in self.projects
+
+    def narrowed(self, project_id: str) -> Grant:
+        """Return the same grant for one project that it opens."""
+        return replace(self, projects=frozenset({project_id}))
+
+
+class Token(BaseModel):
+    """One token as it is kept: a digest, and what it opens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    digest: str
+    app: str
+    projects: list[str] | None
+    made: datetime
+
+    @property
+    def shown(self) -> str:
+        """Return the id by which it is listed and removed."""
+        return self.digest[:SHOWN]
+
+    def grant(self) -> Grant:
+        """Return what it opens."""
+        opened = None if self.projects is None else frozenset(self.projects)
+        return Grant(self.app, opened, self.shown)
+
+
+_KEPT: Final = TypeAdapter(list[Token])
+
+
+class Tokens:
+    """The tokens of a home, read again when their file has changed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, int, int] | None = None
+        self._grants: dict[str, Grant] = {}
+
+    def grant(self, token: str) -> Grant | None:
+        """Return what a token opens, None when there is no such token.
+
+        Raises:
+            TokensDamaged: when the file cannot be read.
+        """
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if seen != self._seen:
+            self._grants = {one.digest: one.grant() for one in kept_in(self._path)}
+            self._seen = seen
+        return self._grants.get(digest_of(token))
+
+
+def digest_of(token: str) -> str:
+    """Return what is kept of a token: it is long and random, so a plain SHA-256 hides it."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def kept_in(path: Path) -> list[Token]:
+    """Return the tokens of a file, none when there is no file.
+
+    Raises:
+        TokensDamaged: when it cannot be read.
+    """
+    return _read(path, _bytes_of(path))
+
+
+def add_token(
+    path: Path, *, app: str, projects: Iterable[str] | None, made: datetime
+) -> tuple[str, Token]:
+    """Make a token and keep its digest; return its words, which are kept nowhere, and the token.
+
+    Raises:
+        TokensDamaged: when the file cannot be read.
+        WriteFailed: when the disk refuses.
+    """
+    words = PREFIX + secrets.token_urlsafe(32)
+    opened = None if projects is None else sorted(set(projects))
+    token = Token(digest=digest_of(words), app=app, projects=opened, made=made)
+    _change(path, lambda kept: [*kept, token])
+    return words, token
+
+
+def remove_token(path: Path, prefix: str) -> Token:
+    """Remove the token whose shown id begins with `prefix`; it opens nothing from then on.
+
+    Raises:
+        UnknownToken: when none does, or several do.
+        TokensDamaged: when the file cannot be read.
+        WriteFailed: when the disk refuses.
+    """
+    fits = [one for one in kept_in(path) if prefix and one.digest.startswith(prefix.lower())]
+    if len(fits) != 1:
+        raise UnknownToken(prefix, [one.shown for one in kept_in(path)])
+    _change(path, lambda kept: [one for one in kept if one.digest != fits[0].digest])
+    return fits[0]
+
+
+def first_token(tokens: Path, words: Path, *, app: str, made: datetime) -> None:
+    """Make the token that set-up wires into apps, if there is none yet: it opens every project.
+
+    Its words lie in `words`, for the person alone.
+
+    Raises:
+        TokensDamaged: when the file of tokens cannot be read.
+        WriteFailed: when the disk refuses.
+    """
+    if words.exists():
+        return
+    said, token = add_token(tokens, app=app, projects=None, made=made)
+    if not make_file(words, said.encode()):  # another process was first
+        remove_token(tokens, token.digest)
+
+
+def _change(path: Path, change: Callable[[list[Token]], list[Token]]) -> None:
+    for _ in range(_RETRIES):
+        seen = _bytes_of(path)
+        data = _KEPT.dump_json(change(_read(path, seen)), indent=1) + b"\n"
+        if seen is None:
+            if make_file(path, data):
+                return
+        elif swap_file_if_still(path, data, seen=seen):
+            return
+    raise UsageError(f"{path} is being changed by another process; run this again")
+
+
+def _read(path: Path, data: bytes | None) -> list[Token]:
+    if data is None:
+        return []
+    try:
+        return _KEPT.validate_json(data)
+    except ValidationError as error:
+        raise TokensDamaged(path, error.errors()[0]["msg"]) from None
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise TokensDamaged(path, error.strerror or os.strerror(error.errno or 0)) from None

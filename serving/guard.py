@@ -1,0 +1,129 @@
+"""What stands before every route, the proxied ones too: no foreign page, no malformed request.
+
+A browser that was led here by a foreign page names another host, another origin or another site;
+each is refused before anything is read. Pure ASGI, so that answers pass through as they come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import traceback
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from serving.proxy.apis import Headers, header
+
+OWN_NAMES: Final = (b"127.0.0.1", b"localhost", b"[::1]")
+SLOWEST_BODY: Final = 60.0
+"""Seconds that may pass between two pieces of a request's body."""
+
+_log = logging.getLogger(__name__)
+_SITES: Final = (b"same-origin", b"none")
+
+
+class Guard:
+    """Let through what a program of this machine sent, whole and in time."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse, or hand on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        why = malformed(scope) or foreign(scope["headers"])
+        if why is not None:
+            await _refuse(send, *why)
+            return
+        hurry = _Hurry(receive)
+        try:
+            await self._app(scope, hurry, send)
+        except Exception as fault:
+            _log.error("a fault of ours: %s at %s", type(fault).__name__, _where(fault))
+            raise
+        if hurry.late:
+            with contextlib.suppress(RuntimeError):  # the answer had begun
+                await _refuse(send, 408, "the request's body did not come in time")
+
+
+def malformed(scope: Scope) -> tuple[int, str] | None:
+    """Return why a request cannot be taken as it was put, None when it can."""
+    headers = scope["headers"]
+    names = [name for name, _ in headers]
+    if b"transfer-encoding" in names and b"content-length" in names:
+        return 400, "a request has a Content-Length or a Transfer-Encoding, not both"
+    if names.count(b"content-length") > 1 or names.count(b"host") > 1:
+        return 400, "Host and Content-Length may stand once"
+    target = scope.get("state", {}).get("target", b"/")
+    if not target.startswith(b"/"):
+        return 400, "the request's target is no path; this is no forward proxy"
+    if any(part in (".", "..") for part in scope["path"].replace("\\", "/").split("/")):
+        return 400, "a path may not hold . or .. parts"
+    return None
+
+
+def foreign(headers: Headers) -> tuple[int, str] | None:
+    """Return why a request is taken for a foreign page's, None when it is not."""
+    host = header(headers, b"host")
+    if host is None or not _is_own(host):
+        return 403, "the Host header names another machine; use 127.0.0.1 or localhost"
+    origin = header(headers, b"origin")
+    if origin is not None and origin != b"http://" + host:
+        return 403, "requests from web pages of another origin are refused"
+    site = header(headers, b"sec-fetch-site")
+    if site is not None and site not in _SITES:
+        return 403, "requests from web pages of another site are refused"
+    return None
+
+
+def _is_own(host: bytes) -> bool:
+    name, colon, port = host.rpartition(b":") if not host.endswith(b"]") else (host, b"", b"")
+    if not colon:
+        name = host
+    return name.lower() in OWN_NAMES and (not colon or port.isdigit())
+
+
+class _Hurry:
+    """A request's body, taken for broken off when its next piece does not come in time."""
+
+    __slots__ = ("_receive", "_whole", "late")
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._whole = False
+        self.late = False
+
+    async def __call__(self) -> Message:
+        """Return the next message; once the body is whole there is no hurry."""
+        if self._whole:
+            return await self._receive()
+        try:
+            async with asyncio.timeout(SLOWEST_BODY):
+                message = await self._receive()
+        except TimeoutError:
+            self.late = True
+            return {"type": "http.disconnect"}
+        self._whole = not message.get("more_body", False)
+        return message
+
+
+def _where(fault: BaseException) -> str:
+    """Return where an error was raised; its message may hold words of a request."""
+    frames = traceback.extract_tb(fault.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "no known place"
+
+
+async def _refuse(send: Send, status: int, why: str) -> None:
+    body = json.dumps({"title": "refused", "status": status, "detail": f"everest: {why}"}).encode()
+    headers = [
+        (b"content-type", b"application/problem+json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,188 @@
+"""Where the door listens, and who is at the other end: loopback, and a unix socket of the person's.
+
+Invariants: nothing but loopback is bound; a process of another account is cut off at the socket;
+a head that is too long or does not come to its end in time never reaches the application.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import stat
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from tasks.durable import FOLDER_MODE, make_folder
+from tasks.errors import AddressTaken, WriteFailed
+
+LOOPBACK: Final = "127.0.0.1"
+LONGEST_HEAD: Final = 64 * 1024
+"""Bytes of a request's line and headers; the largest that known servers take is 32 KB."""
+SLOWEST_HEAD: Final = 30.0
+"""Seconds in which a head must have come."""
+
+_BACKLOG: Final = 512
+_TOO_LONG: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-type: text/plain\r\ncontent-length: 26\r\nconnection: close\r\n\r\n"
+    b"everest: headers too large"
+)
+
+
+@contextlib.contextmanager
+def sockets(port: int, path: Path) -> Iterator[list[socket.socket]]:
+    """Give the two sockets, bound; the unix one's file is removed at the end.
+
+    Args:
+        port: of loopback; 0 takes any that is free.
+        path: of the unix socket; its folder is made for the owner alone.
+
+    Raises:
+        AddressTaken: when another process listens on one of them.
+        WriteFailed: when the socket's file cannot be made, or its folder is another account's.
+    """
+    with _loopback(port) as tcp, _unix(path) as unix:
+        yield [tcp, unix]
+
+
+class Watched(HttpToolsProtocol):
+    """uvicorn's protocol with the limits it lacks, and the peer's uid in `scope["state"]`.
+
+    The state gains `uid` (None over TCP) and `target`, the request's target as it was sent.
+    """
+
+    _head: int = 0
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Look at who it is before anything is read."""
+        super().connection_made(transport)
+        uid = _uid_of(transport.get_extra_info("socket"))
+        if uid is not None and uid != os.getuid():
+            transport.abort()
+            return
+        self.app_state = {**self.app_state, "uid": uid}
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timer."""
+        self._head_came()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Count a head that has not ended yet."""
+        if self._timer is not None:
+            self._head += len(data)
+        super().data_received(data)
+        if self._timer is not None and self._head > LONGEST_HEAD:
+            self._refuse_head()
+
+    def on_message_begin(self) -> None:
+        """Begin to wait for a head's end."""
+        super().on_message_begin()
+        if self._timer is None:
+            self._await_head()
+
+    def on_headers_complete(self) -> None:
+        """Hand a head on, unless it is too long."""
+        self._head_came()
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > LONGEST_HEAD:
+            self._refuse_head()
+        self.scope["state"]["target"] = self.url
+        super().on_headers_complete()
+
+    def _await_head(self) -> None:
+        self._head = 0
+        self._timer = self.loop.call_later(SLOWEST_HEAD, self._head_is_late)
+
+    def _head_came(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _head_is_late(self) -> None:
+        self._timer = None
+        if not self.transport.is_closing():
+            self.transport.close()
+
+    def _refuse_head(self) -> None:
+        self._head_came()
+        if not self.transport.is_closing():
+            self.transport.write(_TOO_LONG)
+            self.transport.close()
+
+
+@contextlib.contextmanager
+def _loopback(port: int) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tcp.bind((LOOPBACK, port))
+            tcp.listen(_BACKLOG)
+        except OSError as error:
+            way = f"stop it, or set EVEREST_PROXY_PORT to a free port ({error.strerror})"
+            raise AddressTaken(f"{LOOPBACK}:{port}", way) from None
+        yield tcp
+
+
+@contextlib.contextmanager
+def _unix(path: Path) -> Iterator[socket.socket]:
+    _own_folder(path.parent)
+    _clear(path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as unix:
+        try:
+            unix.bind(str(path))
+            path.chmod(FOLDER_MODE)
+            unix.listen(_BACKLOG)
+        except OSError as error:
+            raise WriteFailed(path, error.strerror or str(error)) from error
+        made = path.stat().st_ino
+        try:
+            yield unix
+        finally:
+            with contextlib.suppress(OSError):
+                if path.stat().st_ino == made:
+                    path.unlink()
+
+
+def _own_folder(folder: Path) -> None:
+    make_folder(folder)
+    found = folder.stat()
+    if found.st_uid != os.getuid():
+        raise WriteFailed(folder, "it belongs to another account")
+
+
+def _clear(path: Path) -> None:
+    """Remove the file that a killed process left; one that still answers is left alone."""
+    try:
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise WriteFailed(path, "it is there and is no socket")
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asked:
+        try:
+            asked.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink(missing_ok=True)
+            return
+        except FileNotFoundError:
+            return
+    raise AddressTaken(str(path), "this home's proxy runs already")
+
+
+def _uid_of(connection: Any) -> int | None:
+    """Return the uid at the other end of a unix socket, None over TCP."""
+    if connection is None or connection.family != socket.AF_UNIX:
+        return None
+    if hasattr(socket, "SO_PEERCRED"):
+        packed = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        return int(struct.unpack("3i", packed)[1])
+    packed = connection.getsockopt(0, 1, 76)  # macOS: SOL_LOCAL, LOCAL_PEERCRED, a struct xucred
+    return int(struct.unpack_from("II", packed)[1])

@@ -1,0 +1,51 @@
+"""What the serving process holds: made once in its composition root, passed down, never global."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from serving.admit import Door
+from serving.grants import Tokens
+from serving.metrics import Counters
+from serving.projects import Projects
+from serving.proxy.calls import Addition, MakeTee
+from serving.proxy.routes import Routes, read_routes
+from tasks.settings import Places, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """One serving process.
+
+    Attributes:
+        started: when, in UTC.
+        addition: what is put into proxied requests; None adds nothing.
+        tee: who reads proxied answers; None reads none.
+    """
+
+    settings: Settings
+    places: Places
+    routes: Routes
+    door: Door
+    started: datetime
+    counters: Counters = field(default_factory=Counters)
+    addition: Addition | None = None
+    tee: MakeTee | None = None
+
+
+def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serving:
+    """Return what a process serves by its settings; touches no disk.
+
+    Raises:
+        SettingInvalid: when a route cannot be used.
+    """
+    door = Door(
+        Tokens(places.tokens),
+        settings.app,
+        Projects(places).id_of,
+        settings.trust_loopback,
+    )
+    routes = read_routes(settings.routes, os.environ)
+    return Serving(settings, places, routes, door, started)
