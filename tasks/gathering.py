@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from datetime import datetime
 
 from tasks.domain.clock import local_day
 from tasks.domain.ids import shown
@@ -102,15 +103,15 @@ class Gathered:
                     (f"everest reject {shown(lesson.id)} --reason '…'",),
                 )
 
-    def bets(self) -> Bets:
-        """Return the predictions made and resolved by this run, and those open."""
+    def bets(self, instants: Collection[datetime]) -> Bets:
+        """Return the predictions made and resolved by the runs of some instants, and those open."""
         made = resolved = 0
         outcomes: Counter[Outcome] = Counter()
         for scope in self._scopes:
             for prediction in reads.predictions(self._run.store.database, scope):
                 outcomes[Outcome.OPEN] += prediction.outcome is Outcome.OPEN
-                made += prediction.made == self._run.at
-                if prediction.resolved == self._run.at:
+                made += prediction.made in instants
+                if prediction.resolved in instants:
                     outcomes[prediction.outcome] += 1
                     resolved += 1
         return Bets(

@@ -176,12 +176,13 @@ class _Reader:
         reading = read_session(one.path, resume=self._resume(one))
         match reading:
             case NothingRead(reason=reason, counts=counts):
-                self._count(counts, one)
+                gained = self._count(counts, one)
                 self._report.problems.append(f"{in_words(one.path)}: {reason}")
                 if counts.read or reason == "the file is empty":
-                    self._commit([], one, counts, _Read(reading.bytes_read, 0, None, seen))
+                    end = _Read(reading.bytes_read, 0, None, seen)
+                    self._commit([], one, counts, gained, end)
             case SessionRead(session=session, mark=mark, cut=cut):
-                self._count(session.counts, one)
+                gained = self._count(session.counts, one)
                 if cut:
                     self._report.problems.append(
                         f"{in_words(one.path)}: {cut}; what came before it was read"
@@ -193,7 +194,7 @@ class _Reader:
                     )
                 left_out, proposals = self._proposals(one, reading)
                 end = _Read(session.bytes_read, reading.lines_read, mark, seen, left_out)
-                self._commit(proposals, one, session.counts, end)
+                self._commit(proposals, one, session.counts, gained, end)
 
     def _resume(self, one: Changed) -> Resume | None:
         if one.change is not FileChange.APPENDED or not one.known or not one.known["mark"]:
@@ -293,6 +294,7 @@ class _Reader:
         proposals: list[Proposal],
         one: Changed,
         counts: ReadCounts,
+        gained: dict[str, int],
         end: _Read,
     ) -> None:
         try:
@@ -308,6 +310,7 @@ class _Reader:
             "left_out": end.left_out,
             "mark": end.mark.to_json() if end.mark else None,
             "counts": _plain(counts),
+            "gained": gained,
         }
         receipt = gateway.commit(self._store, proposals, at=self._at, ingest={str(one.path): kept})
         passing("ingest.committed")
@@ -320,21 +323,30 @@ class _Reader:
                 case _:
                     pass
 
-    def _count(self, counts: ReadCounts, one: Changed) -> None:
+    def _count(self, counts: ReadCounts, one: Changed) -> dict[str, int]:
         """Count the lines that this reading is the first to see: none of a file read again."""
         if one.path in self._counted:
-            return
+            return {}
         self._counted.add(one.path)
         before = (one.known or {}).get("counts") or _plain(ReadCounts())
         if one.change is not FileChange.APPENDED:
             before = _plain(ReadCounts())
+        failed = counts.failed[len(before["failed"]) :]
+        gained = {
+            "read": counts.read - before["read"],
+            "used": counts.used - before["used"],
+            "duplicates": counts.duplicates - before["duplicates"],
+            "set_aside": counts.set_aside.total() - sum(before["set_aside"].values()),
+            "failed": len(failed),
+        }
         total = self._report.counts
-        total.read += counts.read - before["read"]
-        total.used += counts.used - before["used"]
-        total.duplicates += counts.duplicates - before["duplicates"]
+        total.read += gained["read"]
+        total.used += gained["used"]
+        total.duplicates += gained["duplicates"]
         total.set_aside.update(counts.set_aside)
         total.set_aside.subtract(before["set_aside"])
-        total.failed += counts.failed[len(before["failed"]) :]
+        total.failed += failed
+        return gained
 
 
 def turn_id(uuid: str) -> str:

@@ -121,9 +121,9 @@ def _mark(run: Run, today: _Mark | None, last: _Mark | None) -> _Mark:
 
 
 def _gone_wrong(run: Run, after: int) -> list[Ran]:
-    """Return the runs since line `after` of their log that did not complete."""
+    """Return the runs since line `after` of their log that there is something to tell of."""
     before = runs_before(run.store.places.runs, run.key)
-    return [one for one in before if one.n > after and one.went_wrong]
+    return [one for one in before if one.n > after and (one.went_wrong or one.remark)]
 
 
 def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:

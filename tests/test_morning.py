@@ -17,7 +17,7 @@ from tasks.morning import Parts, morning
 from tasks.night import Run
 from tasks.said import decide, remember
 from tasks.steps import PLAIN
-from tests.store.build import DAY, EVERYWHERE, NOW, SCOPE, Home
+from tests.store.build import DAY, EVERYWHERE, NOW, SCOPE, Home, home_in
 
 SHOP = Identified(SCOPE.project_id, "/home/me/shop", "shop")
 
@@ -145,3 +145,18 @@ def test_the_command_that_answers_a_question_answers_it(house: Home, tmp_path: P
     decide(memory, "reject", found, reason="right", actor=Actor.PERSON, at=NOW + DAY)
     (report,) = nights(house, tmp_path / "none", 2 * DAY)
     assert report.held == ()
+
+
+@pytest.mark.parametrize("stages", [("ingest",), ("ingest", "embed", "lessons", "predict")])
+def test_what_a_night_did_that_was_broken_off_is_told_by_the_next(
+    house: Home, root: Path, tmp_path: Path, stages: tuple[str, ...]
+) -> None:
+    with house.run(root) as run:
+        for stage in stages:
+            getattr(PLAIN, stage)(run)
+    (report,) = nights(house, root, timedelta(hours=1))
+    (unbroken,) = nights(home_in(tmp_path / "other"), root, timedelta(hours=1))
+    assert report.ingested == unbroken.ingested
+    assert report.ingested.sessions == report.ingested.changed == 12
+    assert report.bets == unbroken.bets
+    assert report.bets.made > 0
