@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.cues import Cue, compiled, cues, first_in, weight_of
+from tasks.cues import Cue, Cues, compiled, cues, first_in, weight_of
 
 TABLES = [
     ("tasks.evidence.detectors", "corrections", "cue"),
@@ -40,7 +40,7 @@ def test_an_apostrophe_matches_the_typographic_one() -> None:
 
 
 def test_weights_add_up_and_the_first_name_wins() -> None:
-    two = (cue("a", 1.5, "no"), cue("b", -0.5, "not"))
+    two = Cues.of(cue("a", 1.5, "no"), cue("b", -0.5, "not", "ot"))
     assert weight_of("not", two) == pytest.approx(1.0)
     assert first_in("not", two) == "a"
     assert first_in("yes", two) == ""
@@ -51,7 +51,7 @@ def test_every_table_compiles_and_names_each_cue_once(
     package: str, name: str, section: str
 ) -> None:
     rows = cues(package, name, section)
-    assert len({row.name for row in rows}) == len(rows) > 0
+    assert len({row.name for row in rows}) == len(rows.rows) > 0
     assert all(literal == literal.lower() for row in rows for literal in row.literals)
 
 

@@ -18,7 +18,7 @@ def utc_now() -> datetime:
 
 def iso(at: datetime) -> str:
     """Return `at` as ISO 8601 in UTC with microseconds and a `Z`: sorts as text in time order."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return at.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def instant(text: str) -> datetime:
@@ -28,6 +28,8 @@ def instant(text: str) -> datetime:
         ValueError: when the text is not ISO 8601.
     """
     at = datetime.fromisoformat(text)
+    if at.tzinfo is UTC:
+        return at
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from tasks.domain.session import ToolCall
+import msgspec
 
-_TELLING: Final = (
-    "command",
-    "file_path",
-    "notebook_path",
-    "pattern",
-    "path",
-    "url",
-    "query",
-    "skill",
-    "description",
-    "prompt",
-)
+from tasks.domain.session import ToolCall
+from tasks.evidence.records import Block, plain
+
 _PREFERRED: Final = {"Grep": "pattern", "Glob": "pattern"}
 
-Block = dict[str, Any]
+
+class _Given(msgspec.Struct, gc=False):
+    """The fields of a tool's input that tell what it was called for, the most telling first."""
+
+    command: Any = None
+    file_path: Any = None
+    notebook_path: Any = None
+    pattern: Any = None
+    path: Any = None
+    url: Any = None
+    query: Any = None
+    skill: Any = None
+    description: Any = None
+    prompt: Any = None
 
 
-def blocks_of(record: dict[str, Any]) -> list[Block]:
-    """Return the content blocks of a record's message; a bare string is one text block."""
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    if not isinstance(content, list):
-        return []
-    return [block for block in content if isinstance(block, dict)]
+_TELLING: Final = _Given.__struct_fields__
+_GIVEN: Final = msgspec.json.Decoder(_Given)
 
 
 def text_of(content: object) -> str:
@@ -44,13 +41,17 @@ def text_of(content: object) -> str:
     return "\n".join(_texts(content)).replace("\x00", "")
 
 
+def text_in(blocks: Iterable[Block]) -> str:
+    """Return the text of a message's text blocks, NUL characters gone."""
+    return "\n".join(
+        _string(block.text) for block in blocks if block.type is None or block.type == "text"
+    )
+
+
 def call_of(block: Block) -> ToolCall:
     """Return the call that a `tool_use` block makes, named by the telling part of its input."""
-    name = _string(block.get("name"))
-    given = block.get("input")
-    return ToolCall(
-        _string(block.get("id")), name, _line(name, given) if isinstance(given, dict) else ""
-    )
+    name = _string(block.name)
+    return ToolCall(_string(block.id), name, _line(name, block.input))
 
 
 def _texts(content: list[Any]) -> Iterator[str]:
@@ -59,14 +60,23 @@ def _texts(content: list[Any]) -> Iterator[str]:
             yield _string(block.get("text"))
 
 
-def _line(name: str, given: dict[str, Any]) -> str:
+def _line(name: str, raw: msgspec.Raw) -> str:
     """Return the first line of the first telling field of a tool's input."""
-    order = (_PREFERRED.get(name, "command"), *_TELLING, *given)
-    for key in order:
-        value = given.get(key)
+    try:
+        given = _GIVEN.decode(raw)
+    except msgspec.ValidationError:  # no object
+        return ""
+    told = next(
+        _told(getattr(given, key) for key in (_PREFERRED.get(name, "command"), *_TELLING)), ""
+    )
+    return told or next(_told(plain(raw).values()), "")
+
+
+def _told(values: Iterable[object]) -> Iterator[str]:
+    """Yield the first line of each value that is a text."""
+    for value in values:
         if isinstance(value, str) and value.strip():
-            return value.strip().partition("\n")[0].replace("\x00", "").rstrip()
-    return ""
+            yield value.strip().partition("\n")[0].replace("\x00", "").rstrip()
 
 
 def _string(value: object) -> str:

@@ -15,17 +15,9 @@ from typing import BinaryIO, Final
 from tasks.domain.session import ReadCounts
 from tasks.evidence.conversation import Conversation
 from tasks.evidence.facts import Facts
-from tasks.evidence.lines import (
-    TooLong,
-    aside_type,
-    is_compressed,
-    lines_of,
-    open_transcript,
-    parsed,
-    records_of,
-    whole_part,
-)
+from tasks.evidence.lines import TooLong, is_compressed, lines_of, open_transcript
 from tasks.evidence.reading import NothingRead, Reading, Resume, SessionRead
+from tasks.evidence.records import parsed, records_of, whole_part
 from tasks.evidence.repeats import MayRepeat
 from tasks.evidence.resuming import mark_of, resumed
 from tasks.evidence.turns import Turns
@@ -99,17 +91,9 @@ class _Reader:
         return ""
 
     def _lines(self, lines: Iterable[bytes | TooLong]) -> None:
-        counts = self._conversation.counts
         for line in lines:
             if isinstance(line, TooLong):
                 self._pass_over(line)
-                continue
-            aside = aside_type(line)
-            if aside is not None:
-                counts.read += 1
-                counts.set_aside[aside] += 1
-                self._offset += len(line)
-                self._line += 1
             elif line[-1] == _NEWLINE:
                 self._take(line)
                 self._line += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from tasks.domain.markers import HEADLESS
 from tasks.domain.session import (
@@ -21,10 +21,10 @@ from tasks.domain.session import (
     ToolCall,
     ToolResult,
 )
-from tasks.evidence.blocks import Block, blocks_of, call_of, text_of
+from tasks.evidence.blocks import call_of, text_in, text_of
 from tasks.evidence.facts import Facts, first_line, origin_of
-from tasks.evidence.lines import Record
 from tasks.evidence.queued import Entry, Queue, digest
+from tasks.evidence.records import Attachment, Block, Message, Record, message_of
 from tasks.evidence.refusals import Verdict, verdict
 from tasks.evidence.repeats import Repeats
 from tasks.evidence.turns import Turns
@@ -52,16 +52,15 @@ class Conversation:
         """Take in one record of the line that begins at `offset`."""
         self.offset = offset
         self.counts.read += 1
-        named = record.get("type")
-        kind = named if isinstance(named, str) else "no type"
+        kind = record.type if isinstance(record.type, str) else "no type"
         if kind in _TREE and self.repeats.holds(record):
             self.counts.duplicates += 1
             return
         use = _USES.get(kind)
-        if record.get("isSidechain") is True:
-            aside = "sidechain"
+        if use is None:
+            aside = kind
         else:
-            aside = kind if use is None else use(self, record)
+            aside = "sidechain" if record.is_sidechain is True else use(self, record)
         if aside:
             self.counts.set_aside[aside[:_NAME]] += 1
         else:
@@ -93,33 +92,30 @@ class Conversation:
 
     def entry(self, record: Record, offset: int) -> Entry:
         """Return what a record of the queue names."""
-        text = text_of(record.get("content")).strip()
-        uuid = f"{record.get('sessionId')}@{record.get('timestamp')}:{digest(text)}"
+        text = text_of(record.content).strip()
+        uuid = f"{record.session_id}@{record.timestamp}:{digest(text)}"
         return Entry(text, uuid, self.facts.time_of(record), offset)
 
     # What the agent said
 
     def _assistant(self, record: Record) -> str:
         at = self.facts.meet(record)
-        message = record.get("message")
-        given: dict[str, Any] = message if isinstance(message, dict) else {}
-        if given.get("model") == _SYNTHETIC or record.get("isApiErrorMessage") is True:
+        message = message_of(record)
+        if message.model == _SYNTHETIC or record.is_api_error_message is True:
             return self._from_host(record, at)
         self._release()
-        for block in blocks_of(record):
-            self._agent_block(block, record, at, given)
+        for block in message.blocks():
+            self._agent_block(block, record, at, message)
         return ""
 
-    def _agent_block(
-        self, block: Block, record: Record, at: datetime, given: dict[str, Any]
-    ) -> None:
-        uuid, model = self._uuid(record), text_of(given.get("model"))
-        match block.get("type"):
+    def _agent_block(self, block: Block, record: Record, at: datetime, message: Message) -> None:
+        uuid, model = self._uuid(record), text_of(message.model)
+        match block.type:
             case "text":
-                said = text_of(block.get("text")).strip()
+                said = text_of(block.text).strip()
                 if said:
-                    message = text_of(given.get("id"))
-                    self.turns.say(said, uuid=uuid, at=at, model=model, message=message)
+                    named = text_of(message.id)
+                    self.turns.say(said, uuid=uuid, at=at, model=model, message=named)
             case "tool_use":
                 self.turns.call(call_of(block), uuid=uuid, at=at, model=model)
             case _:
@@ -127,9 +123,9 @@ class Conversation:
 
     def _from_host(self, record: Record, at: datetime) -> str:
         """Keep an error of the service as a failed call, for nobody said it; drop a placeholder."""
-        if record.get("isApiErrorMessage") is not True:
+        if record.is_api_error_message is not True:
             return "assistant/placeholder"
-        said = text_of(blocks_of(record)).strip()
+        said = text_in(message_of(record).blocks()).strip()
         uuid = self._uuid(record)
         call = ToolCall(uuid, "api", "", ToolResult(ResultState.ERROR, said, at))
         self.turns.call(call, uuid=uuid, at=at, model="")
@@ -142,9 +138,9 @@ class Conversation:
         aside = _injected(record)
         if aside:
             return aside
-        blocks = blocks_of(record)
-        results = [block for block in blocks if block.get("type") == "tool_result"]
-        text = text_of(blocks)
+        blocks = message_of(record).blocks()
+        results = [block for block in blocks if block.type == "tool_result"]
+        text = text_in(blocks)
         words = words_of(text)
         self.facts.headless = self.facts.headless or HEADLESS in text
         if results or not isinstance(words, Wrapper):
@@ -169,8 +165,8 @@ class Conversation:
                 return ""
 
     def _result(self, block: Block, record: Record, at: datetime) -> None:
-        found = verdict(text_of(block.get("content")), block, record)
-        call_id = text_of(block.get("tool_use_id"))
+        found = verdict(block, record)
+        call_id = text_of(block.tool_use_id)
         call = self.turns.answer(call_id, ToolResult(found.state, found.text, at))
         if found.state is ResultState.REFUSED:
             self.facts.human = True
@@ -185,14 +181,14 @@ class Conversation:
     # What was typed while the agent was busy
 
     def _attachment(self, record: Record) -> str:
-        given = record.get("attachment")
-        if not isinstance(given, dict) or given.get("type") != "queued_command":
-            return f"attachment/{given.get('type') if isinstance(given, dict) else None}"
+        given = record.attachment
+        if not isinstance(given, Attachment) or given.type != "queued_command":
+            return f"attachment/{given.type if isinstance(given, Attachment) else None}"
         at = self.facts.meet(record)
-        text = text_of(given.get("prompt")).strip()
+        text = text_of(given.prompt).strip()
         new = self.queue.attached(text)
         words = queued_words(text)
-        if given.get("commandMode", "prompt") != "prompt" or origin_of(given) != "human":
+        if given.command_mode != "prompt" or origin_of(given) != "human":
             return "attachment/queued_command/notification"
         if not new or not isinstance(words, Typed):
             return "attachment/queued_command"
@@ -201,7 +197,7 @@ class Conversation:
         return ""
 
     def _queue_operation(self, record: Record) -> str:
-        self.queue.operate(record.get("operation"), self.entry(record, self.offset))
+        self.queue.operate(record.operation, self.entry(record, self.offset))
         return ""
 
     def _release(self, *, told: str = "") -> None:
@@ -222,8 +218,8 @@ class Conversation:
 
     def _system(self, record: Record) -> str:
         """Use the arguments of a built-in command, which newer clients record here."""
-        subtype = record.get("subtype")
-        words = words_of(text_of(record.get("content"))) if subtype == "local_command" else None
+        subtype = record.subtype
+        words = words_of(text_of(record.content)) if subtype == "local_command" else None
         if not isinstance(words, Typed) or words.channel is not Channel.COMMAND:
             return f"system/{subtype}"
         self._release(told=words.raw)
@@ -232,10 +228,10 @@ class Conversation:
         return ""
 
     def _title(self, record: Record) -> str:
-        return "" if self.facts.title_from(record, self.offset) else str(record.get("type"))
+        return "" if self.facts.title_from(record, self.offset) else str(record.type)
 
     def _uuid(self, record: Record) -> str:
-        uuid = record.get("uuid")
+        uuid = record.uuid
         return uuid if isinstance(uuid, str) and uuid else f"{self.facts.session_id}:{self.offset}"
 
 
@@ -253,9 +249,9 @@ _USES: Final[dict[str, Callable[[Conversation, Record], str]]] = {
 
 def _injected(record: Record) -> str:
     """Return the name under which a user record that nobody typed is set aside, else ""."""
-    if record.get("isMeta") is True:
+    if record.is_meta is True:
         return "user/meta"
-    if record.get("isCompactSummary") is True or record.get("isVisibleInTranscriptOnly") is True:
+    if record.is_compact_summary is True or record.is_visible_in_transcript_only is True:
         return "user/summary"
     kind = origin_of(record)
     return "" if kind == "human" else f"user/{kind}"

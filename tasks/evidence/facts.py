@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from tasks.domain.clock import instant
 from tasks.evidence.blocks import text_of
-from tasks.evidence.lines import Record
+from tasks.evidence.records import Attachment, Origin, Record
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """Stands for a time that no record tells."""
-
-_TITLES: Final = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 
 
 @dataclass(slots=True)
@@ -54,14 +52,14 @@ class Facts:
             self.started = at
         self.ended = max(self.ended, at)
         if not self.cwd:
-            self.cwd = text_of(record.get("cwd"))
-        self.human = self.human or ("origin" in record and origin_of(record, "") == "human")
+            self.cwd = text_of(record.cwd)
+        self.human = self.human or origin_of(record, "") == "human"
         self.machine = self.machine or _says_machine(record)
         return at
 
     def time_of(self, record: Record) -> datetime:
         """Return a record's time; the newest met so far when it tells none."""
-        written = record.get("timestamp")
+        written = record.timestamp
         try:
             at = instant(written) if isinstance(written, str) else self.ended
         except (ValueError, OverflowError):
@@ -70,7 +68,7 @@ class Facts:
 
     def title_from(self, record: Record, offset: int) -> bool:
         """Take the title from a record that gives one; the last one wins."""
-        title = text_of(record.get(_TITLES.get(str(record.get("type")), ""))).strip()
+        title = text_of(_title(record)).strip()
         if title:
             self.title, self.title_at = first_line(title), offset
         return bool(title)
@@ -81,16 +79,27 @@ def first_line(text: str) -> str:
     return text.strip().partition("\n")[0].strip()
 
 
-def origin_of(given: dict[str, Any], default: str = "human") -> str:
+def origin_of(given: Record | Attachment, default: str = "human") -> str:
     """Return the kind of a record's or attachment's origin; `default` where none is told."""
-    origin = given.get("origin")
-    kind = origin.get("kind") if isinstance(origin, dict) else None
+    kind = given.origin.kind if isinstance(given.origin, Origin) else None
     return kind if isinstance(kind, str) else default
 
 
 def _says_machine(record: Record) -> bool:
     """Tell whether a program made a record by the SDK; desktop apps use it for people."""
-    entry = record.get("entrypoint")
+    entry = record.entrypoint
     if isinstance(entry, str) and entry:
         return entry.startswith("sdk")
-    return record.get("promptSource") == "sdk"
+    return bool(record.prompt_source == "sdk")
+
+
+def _title(record: Record) -> object:
+    match record.type:
+        case "custom-title":
+            return record.custom_title
+        case "ai-title":
+            return record.ai_title
+        case "summary":
+            return record.summary
+        case _:
+            return None

@@ -7,11 +7,12 @@ the labels of a form do not.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tasks.domain.session import Channel, ResultState
+from tasks.evidence.blocks import text_of
+from tasks.evidence.records import Block, Odd, Outcome, Record, plain
 from tasks.evidence.wrappers import strip_blocks
 
 
@@ -31,6 +32,7 @@ class Verdict:
     channel: Channel = Channel.REFUSAL
 
 
+_OK: Final = Verdict(ResultState.OK)
 _REFUSED: Final = (
     "The user doesn't want to proceed with this tool use.",
     "The user doesn't want to take this action right now.",
@@ -55,18 +57,12 @@ _DENIED = re.compile(
 )
 
 
-def verdict(text: str, block: Mapping[str, Any], record: Mapping[str, Any]) -> Verdict:
-    """Return how a call ended, from its `tool_result` block and the record around it.
-
-    Args:
-        text: the block's content as text.
-        block: `is_error` is three-valued; absent means success.
-        record: for `toolDenialKind` and `toolUseResult`.
-    """
-    if block.get("is_error") is not True:
-        return _succeeded(record.get("toolUseResult"))
-    said = strip_blocks(text)
-    kind = record.get("toolDenialKind")
+def verdict(block: Block, record: Record) -> Verdict:
+    """Return how a call ended, from its `tool_result` block and the record around it."""
+    if block.is_error is not True:
+        return _succeeded(record.tool_use_result)
+    said = strip_blocks(text_of(plain(block.content)))
+    kind = record.tool_denial_kind
     if kind == "user-rejected" or said.startswith(_REFUSED):
         return _refused(said)
     if isinstance(kind, str) or _DENIED.match(said):
@@ -87,14 +83,14 @@ def _refused(said: str) -> Verdict:
     return Verdict(ResultState.REFUSED, words=answers, channel=Channel.ANSWER)
 
 
-def _succeeded(outcome: object) -> Verdict:
+def _succeeded(outcome: Outcome | Odd) -> Verdict:
     """Return success, with what the person typed into a form instead of picking from it."""
-    if not isinstance(outcome, dict) or not isinstance(outcome.get("answers"), dict):
-        return Verdict(ResultState.OK)
-    labels = _labels(outcome.get("questions"))
+    if not isinstance(outcome, Outcome) or not isinstance(outcome.answers, dict):
+        return _OK
+    labels = _labels(outcome.questions)
     typed = [
         answer.strip()
-        for answer in [*outcome["answers"].values(), *_notes(outcome.get("annotations"))]
+        for answer in [*outcome.answers.values(), *_notes(outcome.annotations)]
         if isinstance(answer, str) and _is_typed(answer.strip(), labels)
     ]
     words = "\n".join(dict.fromkeys(typed))

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
+
+from tasks.evidence.records import Record
 
 _WINDOW: Final = 64
 
@@ -32,18 +34,18 @@ class Repeats:
         self._unseen_until = horizon
         self._seen = {uuid for uuid, _ in self.recent}
 
-    def holds(self, record: dict[str, Any]) -> bool:
+    def holds(self, record: Record) -> bool:
         """Tell whether a record came before, and note it.
 
         Raises:
             MayRepeat: when the record is as old as what was not read this time.
         """
-        uuid = record.get("uuid")
+        uuid = record.uuid
         if not isinstance(uuid, str):
             return False
         if uuid in self._seen:
             return True
-        written = record.get("timestamp")
+        written = record.timestamp
         stamp = written if isinstance(written, str) else ""
         if self._unseen_until and stamp <= self._unseen_until:
             raise MayRepeat

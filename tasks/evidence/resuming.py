@@ -10,9 +10,9 @@ from pathlib import Path
 from tasks.domain.session import PersonTurn
 from tasks.evidence.conversation import Conversation
 from tasks.evidence.facts import Facts
-from tasks.evidence.lines import record_at
 from tasks.evidence.queued import Entry, Queue
 from tasks.evidence.reading import Mark, Resume
+from tasks.evidence.records import record_at
 from tasks.evidence.repeats import Repeats
 from tasks.evidence.turns import Turns
 

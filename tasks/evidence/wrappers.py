@@ -77,7 +77,10 @@ _PLACEHOLDER = re.compile(
 
 def words_of(text: str) -> Words:
     """Return what a prompt's text says of the person: words, an interrupt, or nothing."""
-    if text.strip() in _INTERRUPTS:
+    bare = text.strip()
+    if not bare:
+        return Wrapper()
+    if bare in _INTERRUPTS:
         return Interrupt()
     if _COMMAND.match(text):
         return _command(text)

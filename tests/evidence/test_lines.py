@@ -64,3 +64,14 @@ def test_lines_come_with_their_ends_and_the_longest_is_still_one(tmp_path: Path)
     path.write_bytes(b"a\n" + longest + b"y" + longest + b"part")
     with path.open("rb") as stream:
         assert list(lines_of(stream)) == [b"a\n", longest, TooLong(LONGEST + 1), b"part"]
+
+
+def test_a_record_that_is_no_conversation_is_set_aside_only_when_it_is_whole(
+    transcript: Transcript,
+) -> None:
+    transcript.user("before")
+    transcript.record("progress", data={"type": "bash_progress"}, isSidechain=True)
+    transcript.raw(b'{"type":"progress","data":{"output":"a"}\n')
+    counts = transcript.read().counts
+    assert counts.set_aside == {"progress": 1}
+    assert counts.failed == [3]

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
 from tasks.domain.session import Channel, ResultState
+from tasks.evidence.records import message_of, parsed
 from tasks.evidence.refusals import Verdict, verdict
 from tests.evidence.writing import REFUSED, Transcript, agent_turns, spoken
 
@@ -12,6 +14,16 @@ STOP = "STOP what you are doing and wait for the user to tell you how to proceed
 NOTE = "\n\nNote: The user's next message may contain a correction or preference. Pay attention."
 SAID = "To tell you how to proceed, the user said:\n"
 FAILED = {"is_error": True}
+
+
+def judged(text: str, block: dict[str, Any], record: dict[str, Any]) -> Verdict:
+    """Return the verdict on a result block with `text`, in a record with further fields."""
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": text, **block}
+    line = orjson.dumps({"type": "user", "message": {"content": [result]}, **record})
+    found = parsed(line)
+    assert found is not None
+    (one,) = message_of(found).blocks()
+    return verdict(one, found)
 
 
 @pytest.mark.parametrize(
@@ -26,15 +38,15 @@ FAILED = {"is_error": True}
     ],
 )
 def test_a_refusal_is_known_in_each_form_and_gives_the_reason_alone(text: str, words: str) -> None:
-    assert verdict(text, FAILED, {}) == Verdict(ResultState.REFUSED, words=words)
+    assert judged(text, FAILED, {}) == Verdict(ResultState.REFUSED, words=words)
 
 
 def test_a_wish_to_clarify_is_the_hosts_sentence_and_a_given_answer_the_persons() -> None:
     asked = REFUSED + SAID + "The user wants to clarify these questions.\n    This means …\n"
     none = asked + '- "Which?"\n  (No answer provided)'
     given = asked + '- "Which?"\n  Answer: neither of these'
-    assert verdict(none, FAILED, {}) == Verdict(ResultState.REFUSED, channel=Channel.ANSWER)
-    assert verdict(given, FAILED, {}).words == "neither of these"
+    assert judged(none, FAILED, {}) == Verdict(ResultState.REFUSED, channel=Channel.ANSWER)
+    assert judged(given, FAILED, {}).words == "neither of these"
 
 
 @pytest.mark.parametrize(
@@ -81,12 +93,12 @@ def test_a_wish_to_clarify_is_the_hosts_sentence_and_a_given_answer_the_persons(
 def test_how_a_failed_call_ended(
     text: str, record: dict[str, Any], state: ResultState, kept: str
 ) -> None:
-    assert verdict(text, FAILED, record) == Verdict(state, kept)
+    assert judged(text, FAILED, record) == Verdict(state, kept)
 
 
 @pytest.mark.parametrize("block", [{}, {"is_error": False}, {"is_error": None}])
 def test_only_a_true_error_flag_is_an_error(block: dict[str, Any]) -> None:
-    assert verdict("Exit code 1", block, {}) == Verdict(ResultState.OK)
+    assert judged("Exit code 1", block, {}) == Verdict(ResultState.OK)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +113,7 @@ def test_only_a_true_error_flag_is_an_error(block: dict[str, Any]) -> None:
 def test_of_a_form_only_typed_answers_are_words(answers: dict[str, str], words: str) -> None:
     options = [{"label": "Yes"}, {"label": "No way"}]
     outcome = {"questions": [{"question": "q", "options": options}], "answers": answers}
-    found = verdict("answered", {}, {"toolUseResult": outcome})
+    found = judged("answered", {}, {"toolUseResult": outcome})
     assert (found.state, found.words, found.channel) == (ResultState.OK, words, Channel.ANSWER)
 
 
@@ -111,7 +123,7 @@ def test_a_note_beside_a_picked_answer_is_words() -> None:
         "answers": {"q": "Yes"},
         "annotations": {"q": {"notes": "only on Linux"}},
     }
-    assert verdict("x", {}, {"toolUseResult": outcome}).words == "only on Linux"
+    assert judged("x", {}, {"toolUseResult": outcome}).words == "only on Linux"
 
 
 # In a transcript

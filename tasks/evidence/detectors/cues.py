@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks import cues as tables
-from tasks.cues import Cue, compiled, first_in, weight_of
+from tasks.cues import Cue, Cues, compiled, first_in, weight_of
 
 __all__ = ["Cue", "compiled", "cues", "first_in", "table", "weight_of"]
 
@@ -16,6 +16,6 @@ def table(name: str) -> Mapping[str, Any]:
     return tables.table(__package__, name)
 
 
-def cues(name: str, section: str) -> tuple[Cue, ...]:
+def cues(name: str, section: str) -> Cues:
     """Return the cues of one section of a table of the detectors, in their order."""
     return tables.cues(__package__, name, section)

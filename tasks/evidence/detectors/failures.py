@@ -131,7 +131,7 @@ def _stated(text: str) -> str:
     return next(
         (
             found
-            for cue in cues("statements", "surprise")
+            for cue in cues("statements", "surprise").standing(lowered)
             if (found := _sentence(cue, text, lowered))
         ),
         "",

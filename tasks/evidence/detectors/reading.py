@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tasks.domain.session import AgentTurn, Channel, PersonTurn
-from tasks.evidence.detectors.cues import compiled, cues, table, weight_of
+from tasks.evidence.detectors.cues import compiled, cues, first_in, table, weight_of
 from tasks.evidence.detectors.text import clauses, own_words
 
 _TAIL: Final = 400
@@ -132,9 +132,9 @@ def _lasting(clause: str) -> float:
     """Return how much speaks for a lasting rule, 0.0 when something forbids one."""
     bounds = table("lasting")
     lowered = _lowered(clause)
-    if len(clause) > bounds["longest"] or any(cue.find(lowered) for cue in cues("lasting", "veto")):
+    if len(clause) > bounds["longest"] or first_in(lowered, cues("lasting", "veto")):
         return 0.0
-    weights = [cue.weight for cue in cues("lasting", "cue") if cue.find(lowered)]
+    weights = [cue.weight for cue in cues("lasting", "cue").standing(lowered)]
     return sum(weights) if max(weights, default=0.0) >= bounds["strong"] else 0.0
 
 
