@@ -36,6 +36,7 @@ from tasks.store.filesystem import require_local
 from tasks.store.handle import Store, open_store
 from tasks.store.keys import kept_key
 from tasks.store.lock import writer_lock
+from tasks.waypoints import passing
 
 _ACTIONS = {
     TombstoneKind.REJECTED: Action.REJECT,
@@ -98,9 +99,11 @@ def restore(
         with replacing.staged(places) as stage:
             shown.begin("unpack")
             contents = archive.unpack(file, stage.home, shown.advance)
+            passing("restore.unpacked")
             if here is not None:
                 _require_decisions(here, stage, lose_decisions=lose_decisions)
             digest, carried = _made_ready(where, stage, contents, here, at=at, progress=shown)
+            passing("restore.ready")
             aside = f"replaced-{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
             replacing.put_in_place(
                 places,

@@ -27,6 +27,7 @@ Waypoint = Literal[
     # opening the store
     "open.locked",
     "open.kept",
+    "open.kept",
     "open.migrated",
     "open.caught_up",
     "open.closed",

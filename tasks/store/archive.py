@@ -114,7 +114,7 @@ def pack(contents: Contents, portions: Iterable[Portion], out: IO[bytes], counte
         OSError: when the disk refuses.
     """
     with (
-        gzip.GzipFile(fileobj=out, mode="wb", compresslevel=5, mtime=0) as zipped,
+        gzip.GzipFile("", "wb", compresslevel=5, fileobj=out, mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w|", format=tarfile.PAX_FORMAT) as tar,
     ):
         data = contents.dump()
@@ -171,14 +171,15 @@ def _list(archive: Path, tar: tarfile.TarFile) -> Contents:
     first = tar.next()
     if first is None or first.name != LIST or not _is_plain(first) or first.size > _LIST_BYTES:
         raise BackupUnusable(archive, "it is no backup of Everest's")
-    found = orjson.loads(b"".join(_chunks(tar, first)))
-    if found["v"] > VERSION:
-        why = f"it was made by a newer Everest (format {found['v']}, this one knows {VERSION})"
-        raise BackupUnusable(archive, why)
     try:
-        contents = _parsed(found)
+        found = orjson.loads(b"".join(_chunks(tar, first)))
+        newer = found["v"] > VERSION
+        contents = None if newer else _parsed(found)
     except (KeyError, TypeError, ValueError) as error:
         raise BackupUnusable(archive, "its list cannot be read") from error
+    if contents is None:
+        why = f"it was made by a newer Everest (format {found['v']}, this one knows {VERSION})"
+        raise BackupUnusable(archive, why)
     _require_sane(archive, contents)
     return contents
 

@@ -25,6 +25,7 @@ from tasks.progress import Progress, Quiet
 from tasks.settings import Places
 from tasks.store.archive import Contents, Portion, contents_of, pack, sealed
 from tasks.store.snapshot import freeze
+from tasks.waypoints import passing
 
 KEPT: Final = 7
 """How many of the backups that it named itself are kept."""
@@ -80,7 +81,9 @@ def frozen(places: Places) -> Iterator[list[Portion]]:
         shutil.rmtree(left, ignore_errors=True)
     snapshot = folder / f"{_SNAPSHOT}{secrets.token_hex(4)}"
     try:
-        yield freeze(places, snapshot)
+        portions = freeze(places, snapshot)
+        passing("backup.frozen")
+        yield portions
     finally:
         shutil.rmtree(snapshot, ignore_errors=True)
 
@@ -110,6 +113,7 @@ def write(  # noqa: PLR0913  where, of what, when, as what the store stood, and 
             pack(contents, portions, file, progress.advance)
             file.flush()
             sync(file.fileno())
+        passing("backup.packed")
         progress.begin("compare")
         if contents_of(part, progress.advance) != contents:
             raise WriteFailed(path, "what was read back is not what was written")
@@ -167,3 +171,4 @@ def _name(part: Path, path: Path) -> None:
             raise
         part.replace(path)  # a disk that knows no links
     sync_folder(path.parent)
+    passing("backup.named")

@@ -24,6 +24,7 @@ from tasks.store import journal
 from tasks.store.archive import TAKEN
 from tasks.store.database import log_of
 from tasks.store.keys import DIGEST_KEY, kept_key
+from tasks.waypoints import passing
 
 _STAGE: Final = "restoring"
 _PLAN: Final = "plan.json"
@@ -77,6 +78,7 @@ def put_in_place(
     plan = Plan(aside, new, late, dict(folded), tuple(carried))
     _sync_all(stage_of(places).home)
     swap_file(places.home / _STAGE / _PLAN, orjson.dumps(asdict(plan)))
+    passing("restore.planned")
     complete(places)
 
 
@@ -93,15 +95,19 @@ def complete(places: Places) -> None:
     try:
         with journal.exclusive(places.journal):
             _carry_late(places, plan)
+            passing("restore.carried")
             for old, new, kept in _moves(places, plan, aside):
                 _move(old, new, kept)
+                passing("restore.moved", old.name)
     except OSError as error:
         raise WriteFailed(aside, error.strerror or str(error)) from error
     for folder in (places.journal, places.keys, aside, places.home):
         if folder.is_dir():
             sync_folder(folder)
+    passing("restore.placed")
     (places.home / _STAGE / _PLAN).unlink()
     sync_folder(places.home / _STAGE)
+    passing("restore.cleared")
     clear_stage(places)
 
 
@@ -165,8 +171,10 @@ def _move(old: Path, new: Path | None, kept: Path) -> None:
         make_folder(kept.parent)
         if new is not None and old.is_file():  # so that it is never missing
             _free(kept).hardlink_to(old)
+            passing("restore.moved", kept.name)
         else:
             old.rename(_free(kept))
+            passing("restore.moved", kept.name)
     if new is not None:
         make_folder(old.parent)
         new.replace(old)
