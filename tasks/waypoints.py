@@ -27,7 +27,6 @@ Waypoint = Literal[
     # opening the store
     "open.locked",
     "open.kept",
-    "open.kept",
     "open.migrated",
     "open.caught_up",
     "open.closed",
@@ -72,6 +71,17 @@ Waypoint = Literal[
     "rebuild.distrusted",
     "rebuild.log_removed",
     "rebuild.discarded",
+    # a backup taken, and one restored
+    "backup.frozen",
+    "backup.packed",
+    "backup.named",
+    "restore.unpacked",
+    "restore.ready",
+    "restore.planned",
+    "restore.carried",
+    "restore.moved",
+    "restore.placed",
+    "restore.cleared",
 ]
 """Every step, named by where it lies and what has just been done; nothing else may be passed."""
 

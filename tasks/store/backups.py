@@ -55,6 +55,8 @@ def destination(places: Places, named: Path | None, *, at: datetime) -> Path:
     if os.path.lexists(named):
         what = "a folder; name a file in it" if named.is_dir() else "there already; name another"
         raise UsageError(f"cannot write a backup to {named}: it is {what}")
+    if named.parent == places.backups:
+        make_folder(named.parent)
     if not named.parent.is_dir():
         raise UsageError(f"cannot write a backup to {named}: there is no folder {named.parent}")
     folder, home = named.parent.resolve(), places.home.resolve()
