@@ -13,7 +13,7 @@ from functools import partial
 
 from tasks.domain.clock import iso
 from tasks.domain.units import Tombstone
-from tasks.durable import make_folder, sweep_parts
+from tasks.durable import make_folder
 from tasks.errors import LedgerBroken, StoreCorrupt
 from tasks.settings import Places, Settings
 from tasks.store import backups, reads, replacing
@@ -25,6 +25,7 @@ from tasks.store.keys import digest_key
 from tasks.store.ledger import Ledger
 from tasks.store.lock import writer_lock
 from tasks.store.schema import MIGRATIONS, Migrations
+from tasks.store.sweeping import sweep
 from tasks.waypoints import passing
 
 
@@ -82,7 +83,7 @@ def open_store(  # noqa: PLR0913  what to open, how long to wait, and who is tol
         replacing.complete(places)
         ledger = Ledger(places.ledger)
         key = digest_key(places.keys, ledger=places.ledger)
-        sweep_parts(places.home, places.store.name)
+        sweep(places, has_records=bool(ledger.last_tx))
         keep = partial(backups.before_schema, places, at=at, last_tx=ledger.last_tx)
         database = open_database(places.store, migrations=migrations, keep=keep)
         try:

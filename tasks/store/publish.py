@@ -71,7 +71,8 @@ def publish(
         WriteFailed: when the disk refuses; the view that was current stays current.
     """
     folder = make_folder(store.places.view)
-    before = _trusted(folder)
+    standing = current(folder)
+    before = standing if standing is not None and _is_trusted(standing.manifest) else None
     number = _next_number(folder)
     entries, written = [], 0
     known = {entry.scope: entry for entry in before.manifest.scopes} if before else {}
@@ -97,17 +98,17 @@ def publish(
         passing("publish.manifest")
         swap_file(folder / "current", f"{number}.json".encode())
         passing("publish.pointer")
-        _tidy(store, folder, at)
-        passing("publish.tidied")
     else:
         manifest = before.manifest
+    kept = _kept(folder, manifest, standing)
+    _tidy(store, folder, kept, at)  # also what a run left that was killed before it did so
+    passing("publish.tidied")
     return Published(manifest.number, written, len(entries) - written, manifest.digest)
 
 
-def _trusted(folder: Path) -> View | None:
-    """Return the current view if what is in its folders may be published again as it is."""
-    view = current(folder)
-    return view if view is not None and view.manifest.digest != _DISTRUSTED else None
+def _is_trusted(manifest: Manifest) -> bool:
+    """Tell whether what is in the folders of a publication may be published again as it is."""
+    return manifest.digest != _DISTRUSTED
 
 
 def distrust(folder: Path) -> None:
@@ -136,8 +137,11 @@ def _differs(before: Manifest, after: Manifest) -> bool:
 
 
 def _next_number(folder: Path) -> int:
-    numbers = [int(path.stem) for path in folder.glob("*.json") if path.stem.isdigit()]
-    return max(numbers, default=0) + 1
+    return max(_numbers(folder), default=0) + 1
+
+
+def _numbers(folder: Path) -> set[int]:
+    return {int(path.stem) for path in folder.glob("*.json") if path.stem.isdigit()}
 
 
 def _stamps(store: Store, space: str) -> list[tuple[Scope, str]]:
@@ -213,12 +217,23 @@ def _last_forgotten(store: Store) -> str:
     return max((iso(stone.at) for stone in stones), default="")
 
 
-def _tidy(store: Store, folder: Path, at: datetime) -> None:
+def _kept(folder: Path, last: Manifest, standing: View | None) -> list[Manifest]:
+    """Return the manifest that is current now and the one before it, which readers may still have.
+
+    One whose run died before it swapped the pointer was never current and is not kept.
+    """
+    if standing is not None and standing.manifest.number != last.number:
+        return [last, standing.manifest]
+    older = sorted((number for number in _numbers(folder) if number < last.number), reverse=True)
+    before = (Manifest.parse((folder / f"{n}.json").read_bytes()) for n in older[: _KEPT - 1])
+    return [last, *before]
+
+
+def _tidy(store: Store, folder: Path, manifests: Iterable[Manifest], at: datetime) -> None:
     """Delete what no kept manifest names, and put away journal segments that both cover."""
-    numbers = sorted((int(p.stem) for p in folder.glob("*.json") if p.stem.isdigit()), reverse=True)
-    last, *older = (Manifest.parse((folder / f"{n}.json").read_bytes()) for n in numbers[:_KEPT])
-    kept = [last, *(m for m in older if m.at >= _last_forgotten(store))]
-    for number in set(numbers) - {manifest.number for manifest in kept}:
+    last, *before = manifests
+    kept = [last, *(m for m in before if m.at >= _last_forgotten(store))]
+    for number in _numbers(folder) - {manifest.number for manifest in kept}:
         (folder / f"{number}.json").unlink()
     named = {entry.folder for manifest in kept for entry in manifest.scopes}
     for path in (folder / "scopes").glob("*"):

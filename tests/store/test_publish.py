@@ -209,6 +209,20 @@ def test_a_run_killed_between_manifest_and_pointer_leaves_the_old_view(
     assert current(house.places.view).manifest.number == 1  # type: ignore[union-attr]
     assert published(store).number == 3
     assert current(house.places.view).manifest.number == 3  # type: ignore[union-attr]
+    kept = {path.name for path in house.places.view.glob("*.json")}
+    assert kept == {"1.json", "3.json"}, "who reads now has the first open, and nobody the second"
+
+
+def test_what_a_killed_run_did_not_tidy_goes_though_nothing_is_new(
+    house: Home, store: Store
+) -> None:
+    published(store)
+    left = house.places.view / "scopes" / f"{SCOPE.folder}-9"
+    left.mkdir()
+    (left / "rows.jsonl").write_bytes(b"forgotten words")
+    assert published(store).number == 1
+    assert not left.exists()
+    assert recalled(house.memory(), "annotate types")
 
 
 def test_a_view_that_the_disk_refuses_leaves_the_old_one(house: Home, store: Store) -> None:
