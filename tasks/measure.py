@@ -88,10 +88,10 @@ def _near_earlier(said: Sequence[Said], matrix: NDArray[np.float32], cut: float)
     near = np.zeros(len(said), dtype=bool)
     for start in range(0, len(said), _BLOCK):
         block = slice(start, min(start + _BLOCK, len(said)))
-        close = known[block] @ known[: block.stop].T >= cut
-        earlier = np.arange(block.stop)[None, :] < np.arange(block.start, block.stop)[:, None]
-        other = sessions[block, None] != sessions[None, : block.stop]
-        near[block] = (close & earlier & other).any(axis=1)
+        later, earlier = np.nonzero(known[block] @ known[: block.stop].T >= cut)
+        later += start
+        counts = (earlier < later) & (sessions[earlier] != sessions[later])
+        near[later[counts]] = True
     return near.tolist()
 
 

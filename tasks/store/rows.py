@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from tasks.domain.clock import instant, iso
@@ -40,7 +41,13 @@ def scope_columns(scope: Scope) -> dict[str, str]:
 
 def scope_of(row: Row) -> Scope:
     """Return the scope that a row's key columns name."""
-    return Scope(*(row[key] for key in KEYS))
+    return _scope(*(row[key] for key in KEYS))
+
+
+@lru_cache(maxsize=1024)
+def _scope(*keys: str) -> Scope:
+    """Return the one scope of these keys: many rows share it, and it is checked once."""
+    return Scope(*keys)
 
 
 def project_row(project: Project, scope: Scope) -> Row:
