@@ -267,6 +267,36 @@ def test_forks_give_one_digest_in_whatever_order_they_arrive(world: World, tmp_p
     assert len(digests) == 1
 
 
+def test_two_files_of_one_name_give_in_one_run_what_two_runs_give(
+    world: World, tmp_path: Path
+) -> None:
+    left = set()
+    for order in ("one run", "two runs"):
+        home = home_in(tmp_path / order)
+        shutil.rmtree(world.root / "projects")
+        for name in ("blog", "shop"):
+            made = talk(world.transcript("s1", project=name))
+            made.lines = [
+                line.replace(b'"uuid": "u', f'"uuid": "{name}-u'.encode()) for line in made.lines
+            ]
+            made.write()
+            if order == "two runs":
+                world.read(home=home)
+        world.read(home=home)
+        for name in ("blog", "shop"):
+            path = world.root / "projects" / f"-home-me-{name}" / "s1.jsonl"
+            more = world.transcript(name)
+            more.made = 100
+            with path.open("ab") as stream:
+                stream.write(b"".join(talk(more).lines))
+            if order == "two runs":
+                world.read(home=home)
+        world.read(home=home)
+        kept = evidence_path(home.places.evidence, AGENT, "s1").read_bytes()
+        left.add((home.digest(), kept))
+    assert len(left) == 1
+
+
 def test_a_mere_copy_that_came_first_counts_nothing_afterwards(world: World) -> None:
     original = talk(world.transcript("a-original"))
     copy = world.transcript("b-copy")

@@ -40,12 +40,23 @@ _CUT: Final = "\n[… cut …]\n"
 Redact = Callable[[str], str]
 
 
-def evidence_form(session: Session, redact: Redact) -> Session:
+def evidence_form(
+    session: Session, redact: Redact, *, fresh: Iterable[Turn] | None = None
+) -> Session:
     """Return the session as evidence keeps it: redacted, and long texts cut in the middle.
 
     Doing it twice changes nothing, if that holds for `redact`.
+
+    Args:
+        session: as it was read.
+        redact: takes the secrets out of a text.
+        fresh: the turns that are not in this form yet; None for all of them.
     """
-    turns = tuple(turn_form(turn, redact) for turn in session.turns)
+    formed = {turn.uuid: turn_form(turn, redact) for turn in fresh or ()}
+    if fresh is None:
+        turns = tuple(turn_form(turn, redact) for turn in session.turns)
+    else:
+        turns = tuple(formed.get(turn.uuid, turn) for turn in session.turns)
     title = redact(session.title)[:TITLE_CHARACTERS].strip()
     return replace(session, title=title, turns=turns)
 
