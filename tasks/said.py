@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from pathlib import Path
 
 from tasks.domain import canon
 from tasks.domain.ids import note_id
@@ -18,6 +19,7 @@ from tasks.domain.scope import Scope
 from tasks.domain.units import Project
 from tasks.errors import Refused, UsageError
 from tasks.memory import Found, Memory
+from tasks.settings import Places
 from tasks.store import journal
 
 MAX_NOTE = 4_000
@@ -107,13 +109,22 @@ def _consequence(verb: str, actor: Actor) -> str:
         )
     if verb == "forget":
         return (
-            "hidden from now on; the next night deletes its rows and files and keeps it out. "
-            "Its bytes stay in the store's file and the ledger: `everest compact` is not built yet"
+            "hidden from now on and kept out for good; the next night deletes its rows and files, "
+            "and `everest compact` its bytes from the store's file"
         )
     return (
         "hidden from now on and not learned again; its file goes with the next night or "
         "`everest render`"
     )
+
+
+def logs_with_words(places: Places) -> list[Path]:
+    """Return the places of ours, if they are there, where words stand that the store has erased.
+
+    The logs keep what they were told, and a report what it told, until its next night.
+    """
+    kept = (places.ledger, places.journal, places.evidence, places.morning)
+    return [path for path in kept if path.exists()]
 
 
 def arrange(  # noqa: PLR0913  what becomes of which project, by whom and when

@@ -17,7 +17,8 @@ from tasks.domain.proposals import Actor
 from tasks.domain.scope import GLOBAL, Scope
 from tasks.errors import UsageError
 from tasks.memory import Memory
-from tasks.said import MAX_NOTE, Accepted, decide, remember
+from tasks.said import MAX_NOTE, Accepted, decide, logs_with_words, remember
+from tasks.store.lock import writer_at_work
 
 Unit = Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")]
 
@@ -71,19 +72,52 @@ def forget(
 ) -> None:
     """Forget a unit and what it rests on.
 
-    It is hidden at once; the next night deletes its rows.
+    It is hidden at once. For a person at a terminal its rows, its files and its bytes in the
+    store's file go right away; while another run is writing, the next night deletes the rows.
 
     Example: everest forget 3fa2b81c
     """
-    _decide("forget", unit, reason, as_json=as_json)
+    where = setting()
+    accepted = _decided(where, "forget", unit, reason)
+    busy = writer_at_work(where.places.lock)
+    if not at_terminal() or busy:
+        _told(accepted, as_json=as_json)
+        if busy and not as_json:
+            say(f"The store is being written by {busy}; run `everest compact` when that is done.")
+        return
+    if not as_json:
+        say(f"accepted {shown(accepted.unit_id)}: hidden from now on and kept out for good")
+    _erase(where, accepted, as_json=as_json)
+
+
+def _erase(where: Setting, accepted: Accepted, *, as_json: bool) -> None:
+    """Carry out the forgetting, and say where words may still stand."""
+    from flows import forget as flow  # noqa: PLC0415  heavy imports wait for their command
+    from serving.cli.keeping import as_data, in_words  # noqa: PLC0415
+    from serving.cli.wherever import run_flow  # noqa: PLC0415
+
+    compacted = run_flow(where, flow.forget, flow.erase)
+    left = [str(path) for path in logs_with_words(where.places)]
+    if as_json:
+        gone = {"accepted": True, "id": accepted.unit_id, "now": "erased from the store"}
+        put({**gone, "erased": as_data(compacted), "words_left_in": left})
+        return
+    say("Its rows, its lesson files and its bytes in the store's file are gone.")
+    say(in_words(compacted))
+    say(
+        "The words may still stand where they were said or written down before, which no command "
+        f"clears yet: {', '.join(left)}, backups, and the agents' own transcripts."
+    )
 
 
 def _decide(verb: str, unit: str, reason: str, *, as_json: bool) -> None:
-    where = setting()
+    _told(_decided(setting(), verb, unit, reason), as_json=as_json)
+
+
+def _decided(where: Setting, verb: str, unit: str, reason: str) -> Accepted:
     memory = Memory(where.places)
     found = memory.find(unit, _owner(where))
-    accepted = decide(memory, verb, found, reason=reason, actor=_actor(), at=utc_now())
-    _told(accepted, as_json=as_json)
+    return decide(memory, verb, found, reason=reason, actor=_actor(), at=utc_now())
 
 
 def _owner(where: Setting) -> Scope:

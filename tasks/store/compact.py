@@ -16,6 +16,7 @@ from tasks.errors import StoreError, WriteFailed
 from tasks.store.database import Database, log_of, open_database
 from tasks.store.fingerprint import differing, fingerprint
 from tasks.store.handle import Store
+from tasks.waypoints import passing
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,15 @@ def compact(store: Store, *, free: Callable[[Path], int] = free_bytes) -> Compac
         StoreError: when the copy is not what the store is; the store is as it was.
     """
     path = store.places.store
+    _require_room(store.database, free(path.parent))
     store.database.run("CHECKPOINT")
     before = _size(path)
-    _require_room(store.database, free(path.parent))
     part = part_of(path)
     try:
         store.database.copy_to(part)
+        passing("compact.copied")
         rows = _verify(store.database, part)
+        passing("compact.verified")
         store.database.close()
         try:
             _swap(part, path)
@@ -105,6 +108,8 @@ def _verify(old: Database, part: Path) -> int:
     if wrong:
         why = f"its copy differs in {', '.join(wrong)}; the store was left as it was"
         raise StoreError(f"{old.path}: {why}; run `everest check` to see whether it is sound")
+    if log_of(part).exists():
+        raise WriteFailed(part, "not all of the copy came into the file")
     with part.open("rb") as file:
         sync(file.fileno())
     return sum(copied[name].rows for name in copied)
@@ -118,7 +123,9 @@ def _swap(part: Path, path: Path) -> None:
     try:
         log_of(path).unlink(missing_ok=True)
         sync_folder(path.parent)
+        passing("compact.log_removed")
         part.replace(path)
         sync_folder(path.parent)
+        passing("compact.swapped")
     except OSError as error:
         raise WriteFailed(path, error.strerror or str(error)) from error

@@ -41,6 +41,7 @@ _NOT_THE_FILE = (
     "read-only file system",
     "input/output error",
     "too many open files",
+    "could not write file",
 )
 """Reasons that lie outside of the file, which may be sound."""
 
@@ -111,6 +112,7 @@ class Database:
         self.run(f"ATTACH '{place}' AS copied")
         try:
             self.run(f'COPY FROM DATABASE "{name}" TO copied')
+            self.run("CHECKPOINT copied")  # detaching would keep silent about a failure
         finally:
             with suppress(duckdb.Error):  # the first error is the one to tell
                 self._connection.execute("DETACH copied")
@@ -129,7 +131,7 @@ class Database:
             if _tells_damage(error):
                 self.close()
                 raise set_aside(self.path, _first_line(error)) from error
-            if isinstance(error, duckdb.IOException):
+            if isinstance(error, duckdb.IOException) or _tells_of_the_disk(error):
                 raise WriteFailed(self.path, _first_line(error)) from error
             raise
 
@@ -188,16 +190,19 @@ def rows_of(path: Path, table: str) -> list[dict[str, Any]]:
 
 def _unopened(path: Path, error: duckdb.Error) -> StoreError | WriteFailed:
     """Return what an opening that failed means; only a damaged file is kept aside."""
-    told = str(error).lower()
-    if "could not set lock" in told:
+    if "could not set lock" in str(error).lower():
         return StoreLocked(path, _first_line(error))
-    if any(words in told for words in _NOT_THE_FILE) or not path.is_file():
+    if _tells_of_the_disk(error) or not path.is_file():
         return WriteFailed(path, _first_line(error))
     return set_aside(path, _first_line(error))
 
 
 def _tells_damage(error: duckdb.Error) -> bool:
     return any(words in str(error) for words in _DAMAGE)
+
+
+def _tells_of_the_disk(error: duckdb.Error) -> bool:
+    return any(words in str(error).lower() for words in _NOT_THE_FILE)
 
 
 def _migrate(database: Database, migrations: Migrations, keep: Callable[[int], object]) -> None:

@@ -4,6 +4,7 @@ import shutil
 import duckdb
 import pytest
 
+from tasks.store.lock import writer_lock
 from tests.serving.shipped import Everest
 
 SEED = "pnpm"
@@ -88,11 +89,14 @@ def test_what_is_forgotten_is_hidden_at_once_and_its_rows_are_gone_by_morning(
     sources = {s for one in person.lessons() if one["lesson_id"] == lesson for s in one["sources"]}
     assert lesson in _rows(person, "lesson_versions", "lesson_id")
     assert sources <= _rows(person, "episodes", "id")
-    told = person.at_terminal("forget", lesson[:12])
+    with writer_lock(person.home / "store.lock", wait=0, started="now"):
+        told = person.at_terminal("forget", lesson[:12])
     assert told.code == 0, told.out
+    assert "is being written by" in told.out
     assert "everest compact" in told.out
     _stands_nowhere(person, lesson)
     assert sources.isdisjoint(person.recalled(SEED))
+    assert lesson in _rows(person, "lesson_versions", "lesson_id")
     _nights(person)
     assert lesson not in _rows(person, "lesson_versions", "lesson_id")
     assert sources.isdisjoint(_rows(person, "episodes", "id"))
@@ -104,6 +108,43 @@ def test_what_is_forgotten_is_hidden_at_once_and_its_rows_are_gone_by_morning(
     assert sources.isdisjoint(_rows(person, "episodes", "id"))
     assert lesson not in _rows(person, "lesson_versions", "lesson_id")
     _stands_nowhere(person, lesson)
+
+
+def _holding(person: Everest, words: str) -> set[str]:
+    """Return what under the home holds these bytes: by its first name, or the store's file."""
+    files = (path for path in person.home.rglob("*") if path.is_file())
+    found = {path for path in files if words.encode() in path.read_bytes()}
+    return {path.relative_to(person.home).parts[0] for path in found}
+
+
+@pytest.mark.parametrize("way", ["at once", "later"])
+def test_a_forgotten_secret_leaves_no_byte_in_store_and_view(person: Everest, way: str) -> None:
+    secret = "the safe opens with Zanzibar-7719"
+    where = ("--project", "paperboat")
+    unit = person("remember", secret, *where, "--json").data["id"]
+    _nights(person)
+    token = "Zanzibar-7719"
+    assert {"memory.duckdb", "view", "ledger", "journal"} <= _holding(person, token)
+    if way == "at once":
+        told = person.at_terminal("forget", unit[:12])
+        assert told.code == 0, told.out
+        assert "bytes in the store's file are gone" in told.out
+        assert str(person.home / "ledger") in told.out.replace("\n", "")
+    else:
+        with writer_lock(person.home / "store.lock", wait=0, started="now"):
+            assert person.at_terminal("forget", unit[:12]).code == 0
+        _nights(person)
+        assert "memory.duckdb" in _holding(person, token), "deleting a row leaves its bytes"
+        compacted = person("compact", "--json")
+        assert compacted.code == 0, compacted.err
+        assert compacted.data["rows"] > 100
+    assert _holding(person, token) == {"ledger", "journal"}, "as the command says"
+    assert person("remember", secret, *where).code == 3
+    if way == "later":
+        digest = person.digest()
+        assert person("rebuild").code == 0
+        assert person.digest() == digest
+        assert _holding(person, token) == {"ledger", "journal"}, "replayed, and deleted again"
 
 
 def test_an_edited_lesson_file_is_a_correction(person: Everest) -> None:

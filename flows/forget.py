@@ -1,0 +1,30 @@
+"""Forget: carry out now what was asked to be forgotten, down to the bytes in the store's file."""
+
+from __future__ import annotations
+
+from flows.render import read_back_and_render
+from tasks.compose import setting
+from tasks.night import Run, opened
+from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
+from tasks.steps import Steps
+from tasks.store.compact import Compacted
+
+
+def erase(steps: Steps, run: Run) -> Compacted:
+    """Fold, publish and render without what is forgotten, then copy the store without its bytes."""
+    _, rendered = read_back_and_render(steps, run)
+    compacted = steps.compact(run)
+    if rendered.failed:  # a file with the words may stand there still
+        raise rendered.failed[0]
+    return compacted
+
+
+@flow("forget")
+def forget() -> Compacted:
+    """Run the forgetting as a Prefect flow; its result stays in this process."""
+    with opened(setting(), this_run("forget")) as run:
+        return erase(steps_in_use(), run)
+
+
+if __name__ == "__main__":
+    run_as_file(forget)
