@@ -29,6 +29,7 @@ _SAID = {
     "compare": "reading back",
     "unpack": "unpacking",
     "replay": "replaying",
+    "compact": "copying the store",
 }
 
 
