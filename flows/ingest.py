@@ -7,7 +7,8 @@ from pathlib import Path
 from tasks.compose import setting
 from tasks.ingest import Ingested
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
+from tasks.orchestrated import flow, leave, run_as_file, steps_in_use, this_run
+from tasks.render.artifacts import of_ingest
 from tasks.steps import Steps
 
 
@@ -28,8 +29,11 @@ def ingest(transcripts: str | None = None) -> Ingested:
         transcripts: a folder of transcripts to read instead of every host's root.
     """
     where = setting(Path(transcripts) if transcripts else None)
-    with opened(where, this_run("ingest")) as run:
-        return read_and_publish(steps_in_use(), run)
+    key = this_run("ingest")
+    with opened(where, key) as run:
+        found = read_and_publish(steps_in_use(), run)
+    leave(where, key, of_ingest(found))
+    return found
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from tasks.domain.ran import NIGHTLY
 from tasks.domain.report import NightReport
 from tasks.morning import Parts
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
+from tasks.orchestrated import flow, leave, run_as_file, steps_in_use, this_run
+from tasks.render.artifacts import of_night
 from tasks.runs import due
 from tasks.steps import Steps
 
@@ -39,8 +40,11 @@ def nightly(transcripts: str | None = None, if_due: bool = False) -> NightReport
     where = setting(Path(transcripts) if transcripts else None)
     if if_due and not due(where.places.runs, now=utc_now(), zone=where.settings.zone):
         return None
-    with opened(where, this_run(NIGHTLY)) as run:
-        return night(steps_in_use(), run)
+    key = this_run(NIGHTLY)
+    with opened(where, key) as run:
+        report = night(steps_in_use(), run)
+    leave(where, key, of_night(report, where.places.morning))
+    return report
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from tasks.compose import setting
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
+from tasks.orchestrated import flow, leave, run_as_file, steps_in_use, this_run
 from tasks.rebuild import discard_store
+from tasks.render.artifacts import counts
 from tasks.steps import Steps
 from tasks.store.publish import Published
 
@@ -24,7 +25,9 @@ def replay_and_publish(steps: Steps, run: Run) -> Rebuilt:
     """Bring a store that opening has replayed up to date; sleep is never run again by it."""
     steps.fold(run)
     steps.embed(run)
-    return Rebuilt(run.store.caught_up, steps.publish(run))
+    published = steps.publish(run)
+    steps.compact(run)  # replaying wrote, and deleted again, what was forgotten since
+    return Rebuilt(run.store.caught_up, published)
 
 
 @flow("rebuild")
@@ -32,8 +35,13 @@ def rebuild() -> Rebuilt:
     """Run the rebuild as a Prefect flow; its result stays in this process."""
     where = setting()
     discard_store(where)
-    with opened(where, this_run("rebuild")) as run:
-        return replay_and_publish(steps_in_use(), run)
+    key = this_run("rebuild")
+    with opened(where, key) as run:
+        rebuilt = replay_and_publish(steps_in_use(), run)
+    published = rebuilt.published
+    told = (("records replayed", rebuilt.records), ("scopes published", published.written))
+    leave(where, key, counts("rebuild", told))
+    return rebuilt
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tasks.compose import setting
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
+from tasks.orchestrated import flow, leave, run_as_file, steps_in_use, this_run
 from tasks.reconcile import Reconciled
+from tasks.render.artifacts import of_render
 from tasks.render.plan import Rendered
 from tasks.steps import Steps
 
@@ -21,8 +22,11 @@ def read_back_and_render(steps: Steps, run: Run) -> tuple[Reconciled, Rendered]:
 @flow("render")
 def render() -> tuple[Reconciled, Rendered]:
     """Run the render as a Prefect flow; its result stays in this process."""
-    with opened(setting(), this_run("render")) as run:
-        return read_back_and_render(steps_in_use(), run)
+    where, key = setting(), this_run("render")
+    with opened(where, key) as run:
+        reconciled, rendered = read_back_and_render(steps_in_use(), run)
+    leave(where, key, of_render(reconciled, rendered))
+    return reconciled, rendered
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tasks.compose import setting
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
+from tasks.orchestrated import flow, leave, run_as_file, steps_in_use, this_run
+from tasks.render.artifacts import of_passes
 from tasks.sleep.run import Slept
 from tasks.steps import Steps
 
@@ -32,8 +33,11 @@ def fold_and_sleep(steps: Steps, run: Run) -> tuple[Slept, ...]:
 @flow("sleep")
 def sleep() -> tuple[Slept, ...]:
     """Run the passes as a Prefect flow; its result stays in this process."""
-    with opened(setting(), this_run("sleep")) as run:
-        return fold_and_sleep(steps_in_use(), run)
+    where, key = setting(), this_run("sleep")
+    with opened(where, key) as run:
+        slept = fold_and_sleep(steps_in_use(), run)
+    leave(where, key, of_passes(slept))
+    return slept
 
 
 if __name__ == "__main__":

@@ -10,14 +10,18 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
+from tasks.compose import Setting
+from tasks.domain.clock import utc_now
 from tasks.domain.ran import RunKey
 from tasks.errors import EverestError, SettingInvalid
 from tasks.prefect_home import join
-from tasks.runs import new_run
+from tasks.render.artifacts import Artifact
+from tasks.render.phrases import count
+from tasks.runs import new_run, note_remark
 from tasks.settings import Places, Settings
 from tasks.steps import Steps, plain_steps
 
@@ -40,8 +44,11 @@ def flow(name: str) -> Callable[[F], F]:
 
         @functools.wraps(function)
         def run(*given: Any, **named: Any) -> Any:
-            chosen = _as_flow(name, function) if reported() else function
-            return chosen(*given, **named)
+            if not reported():
+                return function(*given, **named)
+            from tasks import orchestration  # noqa: PLC0415  imports Prefect
+
+            return orchestration.run_as_flow(name, function, given, named)
 
         return cast("F", run)  # it is called alike
 
@@ -64,6 +71,22 @@ def this_run(name: str) -> RunKey:
     from tasks import orchestration  # noqa: PLC0415  imports Prefect
 
     return orchestration.this_run(name)
+
+
+def leave(where: Setting, key: RunKey, artifacts: Iterable[Artifact]) -> None:
+    """Leave artifacts of a run in Prefect's pages, where it reports to them.
+
+    What cannot be left fails no run: it is counted, and told in the next morning report.
+    """
+    if not reported():
+        return
+    from tasks import orchestration  # noqa: PLC0415  imports Prefect
+
+    lost = orchestration.leave(artifacts)
+    if lost:
+        what = count(lost, "table or picture", "tables or pictures")
+        remark = f"{what} of it did not reach Prefect"
+        note_remark(where.places.runs, key, remark, at=utc_now())
 
 
 @functools.cache

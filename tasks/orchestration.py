@@ -7,14 +7,21 @@ carry ids, counts and paths, never memory text. Prefect keeps its home under our
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial, wraps
+from typing import Any, Final, TypeVar, cast
 
-from tasks.domain.ran import RunKey
+from tasks.domain.clock import utc_now
+from tasks.domain.ran import Outcome, RunKey
 from tasks.durable import make_folder
-from tasks.runs import new_run
+from tasks.night import Run
+from tasks.render.artifacts import Artifact, Page, Table
+from tasks.runs import new_run, note_end
 from tasks.settings import Places, Settings
 from tasks.steps import PLAIN, Steps, each, watched
+
+_PATIENT: Final = "900"
+"""Seconds for which a scheduled run waits for another writer: a long ingest is no lost night."""
 
 
 def _contain() -> None:
@@ -27,22 +34,90 @@ def _contain() -> None:
         "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
         "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
         "PREFECT_TASKS_DEFAULT_NO_CACHE": "true",
+        "PREFECT_CLIENT_MAX_RETRIES": "3",  # 14 s for an API that went away, not 62
     }
+    if "PREFECT__FLOW_RUN_ID" in os.environ:  # started by a schedule: nobody sits and waits
+        os.environ.setdefault("EVEREST_LOCK_WAIT", _PATIENT)
 
 
 _contain()
 
-from prefect import flow, task  # noqa: E402  after its home is set
+from prefect import flow, tags, task  # noqa: E402  after its home is set
+from prefect.artifacts import create_markdown_artifact, create_table_artifact  # noqa: E402
 from prefect.cache_policies import NO_CACHE  # noqa: E402
+from prefect.client.schemas.objects import FlowRun, State  # noqa: E402
+from prefect.context import TagsContext  # noqa: E402
+from prefect.flows import Flow  # noqa: E402
+from prefect.logging import get_logger  # noqa: E402
 from prefect.runtime import flow_run  # noqa: E402
+from prefect.utilities.annotations import opaque  # noqa: E402
+
+R = TypeVar("R")
 
 HOUR: Final = 3_600
 TAGS: Final = ("everest",)
 
 
 def as_flow(name: str) -> Callable[..., Any]:
-    """Return what makes a function a flow of ours."""
-    return flow(name=name, persist_result=False)
+    """Return what makes a function a flow of ours, with hooks that write to the log of runs.
+
+    It is never retried as a whole: a run that failed goes on at the next one by itself, and one
+    that found the store held has waited for it.
+    """
+    return flow(
+        name=name,
+        flow_run_name=partial(_run_name, name),
+        timeout_seconds=12 * HOUR,
+        persist_result=False,
+        on_failure=[_failed],
+        on_crashed=[_crashed],
+        on_cancellation=[_cancelled],
+    )
+
+
+def run_as_flow(
+    name: str, function: Callable[..., R], given: Sequence[Any], named: Mapping[str, Any]
+) -> R:
+    """Run a function as a flow, tagged as those are that a schedule runs.
+
+    What the function came to counts, also where Prefect went away before it could be told.
+    """
+    came_to: list[R | Exception] = []
+
+    @wraps(function)
+    def body(*given: Any, **named: Any) -> R:
+        try:
+            with TagsContext(current_tags=set()):  # see as_task
+                result = function(*given, **named)
+        except Exception as error:
+            came_to.append(error)
+            raise
+        came_to.append(result)
+        return result
+
+    try:
+        with tags(*TAGS):
+            return cast("R", as_flow(name)(body)(*given, **named))
+    except Exception as error:
+        match came_to:
+            case [Exception() as own]:
+                raise own from None
+            case [result]:
+                get_logger("everest").warning("Prefect was not told of the end: %s", type(error))
+                return cast("R", result)
+            case _:
+                raise
+
+
+def leave(artifacts: Iterable[Artifact]) -> int:
+    """Leave artifacts in the history of this run; return how many could not be left.
+
+    None is tried after one that could not: each waits for the API anew.
+    """
+    waiting = list(artifacts)
+    while waiting and _left(waiting[0]):
+        waiting.pop(0)
+    return len(waiting)
 
 
 def this_run(name: str) -> RunKey:
@@ -50,20 +125,70 @@ def this_run(name: str) -> RunKey:
     return RunKey(name, str(flow_run.id or new_run(name).id))
 
 
-def as_task(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a step as a Prefect task; never retried: a step goes on by itself at the next run."""
-    return task(
+def as_task(before: list[State], name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a step as a Prefect task that follows the last one in `before`.
+
+    It is never retried: a step goes on by itself at the next run. It has no tags, since each tag
+    would ask the API for a slot, and a night is not to end because the API does. What it is given
+    is not looked into: it is large, and of no concern to Prefect.
+    """
+    made = task(
         name=name,
-        tags=list(TAGS),
+        task_run_name=name,
         cache_policy=NO_CACHE,
         persist_result=False,
         timeout_seconds=6 * HOUR,
     )(watched(name, step))
 
+    def run_step(run: Run, *rest: Any) -> Any:
+        state = made(opaque(run), *map(opaque, rest), wait_for=[*before], return_state=True)
+        before[:] = [state]
+        return state.result()
+
+    return run_step
+
 
 def task_steps() -> Steps:
     """Return the steps as Prefect tasks, for a run inside a flow."""
-    return each(PLAIN, as_task)
+    return each(PLAIN, partial(as_task, []))
 
 
-__all__ = ["as_flow", "as_task", "task_steps", "this_run"]
+def _run_name(name: str) -> str:
+    zone = Settings.load().zone
+    return f"{name} {utc_now().astimezone(zone):%Y-%m-%d %H:%M}"
+
+
+def _left(artifact: Artifact) -> bool:
+    try:
+        match artifact:
+            case Table(key, rows, description):
+                create_table_artifact([dict(row) for row in rows], key, description)
+            case Page(key, text, description):
+                create_markdown_artifact(text, key, description)
+    except Exception:  # noqa: BLE001  whatever is wrong over there, the run's work is done
+        return False
+    return True
+
+
+def _failed(flow: Flow[..., Any], flow_run: FlowRun, state: State) -> None:
+    _note(flow.name, flow_run, Outcome.FAILED, state)
+
+
+def _crashed(flow: Flow[..., Any], flow_run: FlowRun, state: State) -> None:
+    _note(flow.name, flow_run, Outcome.CRASHED, state)
+
+
+def _cancelled(flow: Flow[..., Any], flow_run: FlowRun, state: State) -> None:
+    _note(flow.name, flow_run, Outcome.STOPPED, state)
+
+
+def _note(name: str, run: FlowRun, outcome: Outcome, state: State) -> None:
+    """Note how a run ended, for runs that could not do so themselves."""
+    settings = Settings.load()
+    data = getattr(state.data, "result", state.data)
+    error = data if isinstance(data, BaseException) else None
+    key = RunKey(name, str(run.id))
+    note_end(Places(settings.home).runs, key, outcome, error, at=utc_now())
+
+
+__all__ = ["as_flow", "as_task", "leave", "run_as_flow", "task_steps", "this_run"]

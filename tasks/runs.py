@@ -27,6 +27,7 @@ from tasks.domain.ran import (
     Line,
     Outcome,
     Ran,
+    Remarked,
     RunKey,
     completed_nights,
     runs_of,
@@ -81,6 +82,15 @@ def note_end(
     why = str(error)[:_WORDS] if isinstance(error, EverestError) else ""
     told = {"outcome": outcome.value, "error": name, "why": why}
     _append(log, {"what": "ended", **_of(key), "at": iso(at), **told})
+
+
+def note_remark(log: Path, key: RunKey, remark: str, *, at: datetime) -> None:
+    """Note something about a run that the next morning report should tell.
+
+    Raises:
+        WriteFailed: when the log cannot be written.
+    """
+    _append(log, {"what": "remarked", **_of(key), "at": iso(at), "remark": remark})
 
 
 def known_runs(log: Path) -> list[Ran]:
@@ -168,6 +178,8 @@ def _line(raw: bytes) -> Line | None:
         key, n, at = RunKey(told["flow"], told["run"]), int(told["n"]), instant(told["at"])
         if told["what"] == "begun":
             return Begun(key, n, at)
+        if told["what"] == "remarked":
+            return Remarked(key, n, at, told["remark"])
         return Ended(key, n, at, Outcome(told["outcome"]), told["error"], told["why"])
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -59,7 +59,17 @@ class Ended:
     why: str = ""
 
 
-Line = Begun | Ended
+@dataclass(frozen=True, slots=True)
+class Remarked:
+    """Something about a run that the person should hear, however it ended."""
+
+    key: RunKey
+    n: int
+    at: datetime
+    remark: str
+
+
+Line = Begun | Ended | Remarked
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,7 @@ class Ran:
     outcome: Outcome | None = None
     error: str = ""
     why: str = ""
+    remark: str = ""
 
     @property
     def went_wrong(self) -> bool:
@@ -100,6 +111,8 @@ def runs_of(lines: Iterable[Line]) -> list[Ran]:
                 if known.outcome is None:
                     ended = replace(known, ended=at, outcome=outcome, error=error, why=why)
                     runs[key] = ended
+            case Remarked(key, n, at, remark):
+                runs[key] = replace(known or Ran(key, n, at), remark=remark)
     return list(runs.values())
 
 

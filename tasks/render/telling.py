@@ -37,15 +37,18 @@ def problems_of(rendered: Rendered) -> tuple[str, ...]:
 
 
 def runs_told(runs: Sequence[Ran], zone: tzinfo) -> tuple[str, ...]:
-    """Return a sentence for each run that did not complete; of many the newest alone."""
+    """Return a sentence for each run that did not go as it should; of many the newest alone."""
     told = [_run(run, zone) for run in runs[-_MOST_NAMED:]]
     left = len(runs) - len(told)
-    return (*told, *([f"{left} earlier runs did not complete either"] if left else ()))
+    earlier = f"{count(left, 'earlier run')} did not go as they should either"
+    return (*told, *([earlier] if left else ()))
 
 
 def _run(run: Ran, zone: tzinfo) -> str:
     started = f"The {run.key.flow} of {run.began.astimezone(zone):%Y-%m-%d %H:%M}"
     match run.outcome:
+        case Outcome.COMPLETED:
+            return f"{started} completed, but {run.remark}"
         case Outcome.FAILED:
             return f"{started} failed: {run.why or f'a fault of ours, {run.error}'}"
         case Outcome.STOPPED:
