@@ -6,10 +6,12 @@ request names may only narrow what its token opens.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,12 +19,11 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from tasks.durable import make_file, swap_file_if_still
-from tasks.errors import TokensDamaged, UnknownToken, UsageError
+from tasks.durable import make_file, make_folder, swap_file
+from tasks.errors import TokensDamaged, UnknownToken
 
 PREFIX: Final = "ev_"
 SHOWN: Final = 12
-_RETRIES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,12 @@ def kept_in(path: Path) -> list[Token]:
     Raises:
         TokensDamaged: when it cannot be read.
     """
-    return _read(path, _bytes_of(path))
+    try:
+        return _read(path, path.read_bytes())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise TokensDamaged(path, error.strerror or str(error)) from None
 
 
 def add_token(
@@ -166,30 +172,24 @@ def first_token(tokens: Path, words: Path, *, app: str, made: datetime) -> None:
 
 
 def _change(path: Path, change: Callable[[list[Token]], list[Token]]) -> None:
-    for _ in range(_RETRIES):
-        seen = _bytes_of(path)
-        data = _KEPT.dump_json(change(_read(path, seen)), indent=1) + b"\n"
-        if seen is None:
-            if make_file(path, data):
-                return
-        elif swap_file_if_still(path, data, seen=seen):
-            return
-    raise UsageError(f"{path} is being changed by another process; run this again")
+    with _alone(make_folder(path.parent)):
+        kept = change(kept_in(path))
+        swap_file(path, _KEPT.dump_json(kept, indent=1) + b"\n")
 
 
-def _read(path: Path, data: bytes | None) -> list[Token]:
-    if data is None:
-        return []
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes from changing tokens meanwhile; the lock goes with its holder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path, data: bytes) -> list[Token]:
     try:
         return _KEPT.validate_json(data)
     except ValidationError as error:
         raise TokensDamaged(path, error.errors()[0]["msg"]) from None
-
-
-def _bytes_of(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise TokensDamaged(path, error.strerror or os.strerror(error.errno or 0)) from None

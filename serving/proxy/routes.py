@@ -25,10 +25,10 @@ PUBLIC: Final = """
 claude*=https://api.anthropic.com;api=anthropic
 gemini*=https://generativelanguage.googleapis.com;api=gemini
 gemma-*=https://generativelanguage.googleapis.com;api=gemini
+o[1-9]*=https://api.openai.com/v1;api=openai
 gpt-oss*=http://127.0.0.1:11434;api=ollama
 gpt-oss*=http://127.0.0.1:11434/v1;api=openai
 gpt-*=https://api.openai.com/v1;api=openai
-o[1-9]*=https://api.openai.com/v1;api=openai
 *=https://api.openai.com/v1;api=openai
 *=https://api.anthropic.com;api=anthropic
 *=https://generativelanguage.googleapis.com;api=gemini
