@@ -82,6 +82,10 @@ Waypoint = Literal[
     "restore.moved",
     "restore.placed",
     "restore.cleared",
+    "compact.copied",
+    "compact.verified",
+    "compact.log_removed",
+    "compact.swapped",
 ]
 """Every step, named by where it lies and what has just been done; nothing else may be passed."""
 
