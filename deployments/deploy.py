@@ -17,11 +17,12 @@ from zoneinfo import ZoneInfo
 import httpx
 
 from deployments import prefect_yaml
+from deployments.server import client
 from deployments.table import POOL
 from tasks.compose import Setting
 from tasks.domain.clock import instant
 from tasks.errors import NotAsDeployed, NotUp
-from tasks.prefect_home import PrefectHome, Watched, server_up
+from tasks.prefect_home import PrefectHome, server_up
 from tasks.timezone import zone_name
 
 _PATIENCE: Final = 20.0
@@ -45,7 +46,7 @@ def deploy(where: Setting, file: Path = prefect_yaml.FILE) -> list[str]:
         raise NotUp(where.places.home)
     environ = server.environment(home.folder, os.environ)
     environ |= {"EVEREST_TIMEZONE": zone, "PWD": str(file.parent)}
-    with api_of(server) as api:
+    with client(server) as api:
         if api.get(f"/work_pools/{POOL}").is_error:
             _prefect(["work-pool", "create", POOL, "--type", "process"], environ, file.parent)
         _prefect(["deploy", "--all", "--prefect-file", file.name], environ, file.parent)
@@ -54,12 +55,6 @@ def deploy(where: Setting, file: Path = prefect_yaml.FILE) -> list[str]:
         if unlike:
             raise NotAsDeployed(unlike)
         return _told(api, wanted, deployed, zone)
-
-
-def api_of(server: Watched) -> httpx.Client:
-    """Return a client of the server's API."""
-    user, _, password = server.credential.partition(":")
-    return httpx.Client(base_url=server.api, auth=(user, password), trust_env=False, timeout=30)
 
 
 def _prefect(words: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:

@@ -13,12 +13,14 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from io import TextIOWrapper
 from logging import LogRecord
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import IO, Final
 
 from deployments.tether import GRACE
+from tasks.durable import FILE_MODE
 from tasks.errors import WriteFailed
 
 _LOG_BYTES: Final = 1_000_000
@@ -92,7 +94,11 @@ def stop_all(running: list[Started]) -> None:
 
 
 class _Log(RotatingFileHandler):
-    """A bounded log; a full disk loses lines of it, not the service."""
+    """A bounded log, the owner's alone; a full disk loses lines of it, not the service."""
+
+    def _open(self) -> TextIOWrapper:
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT, FILE_MODE)
+        return os.fdopen(descriptor, "a", encoding="utf-8", errors="replace")
 
     def handleError(self, record: LogRecord) -> None:  # noqa: N802  logging's own name
         """Go on without the line."""
@@ -100,15 +106,15 @@ class _Log(RotatingFileHandler):
 
 def _log(path: Path) -> _Log:
     try:
-        return _Log(path, maxBytes=_LOG_BYTES, backupCount=1, errors="replace")
+        return _Log(path, maxBytes=_LOG_BYTES, backupCount=1)
     except OSError as error:
         raise WriteFailed(path, error.strerror or str(error)) from error
 
 
-def _copy(output: IO[bytes] | None, log: _Log) -> None:
+def _copy(output: IO[bytes], log: _Log) -> None:
     """Copy what a service prints until it prints no more."""
-    with contextlib.closing(log):
-        for line in output or ():
+    with contextlib.closing(log), output:
+        for line in output:
             text = line.decode("utf-8", "replace").rstrip("\n")
             log.emit(LogRecord(log.baseFilename, 0, "", 0, text, None, None))
 

@@ -63,4 +63,15 @@ TABLE: Final = (
     Deployed("render", "Take in edits of lesson files and write them again."),
     Deployed("measure", "Work out how often the person had to repeat a correction."),
     Deployed("rebuild", "Make the store again from the ledger."),
+    Deployed(
+        "compact",
+        "Copy the store into a new file, so that forgotten bytes leave the disk.",
+        Meeting.ENQUEUE,
+    ),
+    Deployed(
+        "forget",
+        "Carry out now what was asked to be forgotten, down to the bytes on the disk.",
+        Meeting.ENQUEUE,
+    ),
+    Deployed("backup", "Copy all that cannot be made again into one file."),
 )

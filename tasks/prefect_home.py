@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -47,7 +47,7 @@ class Watched:
     """
 
     origin: str
-    credential: str
+    credential: str = field(repr=False)
 
     @property
     def api(self) -> str:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.store.build import Home, home_in
+
+if TYPE_CHECKING:
+    from tests.prefect_server import Server
 
 _SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -23,3 +28,12 @@ def shared_data() -> Path:
 def house(tmp_path: Path) -> Home:
     """Give an empty home in a temporary folder, with the hashed space."""
     return home_in(tmp_path / "home")
+
+
+@pytest.fixture(scope="session")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Give the one Prefect server that this worker's tests share, protected as ours is."""
+    from tests.prefect_server import running_server  # noqa: PLC0415  loaded by few tests
+
+    with running_server(tmp_path_factory.mktemp("served") / "everest" / "prefect") as server:
+        yield server

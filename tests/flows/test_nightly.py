@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-import httpx
 import pytest
 
+from tests.prefect_server import Server, until
 from tests.serving.shipped import Everest
 
 pytestmark = [pytest.mark.prefect, pytest.mark.timeout(300)]
@@ -23,74 +19,40 @@ STEPS = ["fold", "reconcile", "ingest", "embed", "decay", "lessons", "merge", "v
 STEPS += ["measure", "publish", "render", "morning"]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """Start a Prefect server of our own; give its API and its home."""
-    home = tmp_path_factory.mktemp("prefect")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    api = f"http://127.0.0.1:{port}/api"
-    env = os.environ | {
-        "DO_NOT_TRACK": "1",
-        "PREFECT_API_URL": api,
-        "PREFECT_HOME": str(home),
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_SERVER_API_PORT": str(port),
-        "PREFECT_SERVER_UI_ENABLED": "false",
-    }
-    log = (home / "server.log").open("wb")
-    command = [str(Path(sys.executable).with_name("prefect")), "server", "start"]
-    process = subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
-    try:
-        _wait_for(api, home)
-        yield api, home
-    finally:
-        os.killpg(process.pid, 15)
-        process.wait(30)
-        log.close()
-
-
-def _wait_for(api: str, home: Path) -> None:
-    deadline = time.monotonic() + 150
-    while time.monotonic() < deadline:
-        try:
-            if httpx.get(f"{api}/health", timeout=2).is_success:
-                return
-        except httpx.HTTPError:
-            time.sleep(0.5)
-    pytest.fail((home / "server.log").read_text("utf-8", "replace")[-2000:])
-
-
 def test_a_night_stands_in_the_history_with_every_step_and_no_words(
-    server: tuple[str, Path], tmp_path: Path
+    prefect_server: Server, tmp_path: Path
 ) -> None:
-    api, prefect_home = server
     person = Everest(tmp_path)
     person.works_a_week(datetime.now(UTC))
 
-    told = person("night", "--json", PREFECT_API_URL=api)
+    before = _ids(prefect_server)
+
+    told = person("night", "--json", **prefect_server.env)
 
     assert told.code == 0, told.err
     assert told.data["learned"]
-    runs = httpx.post(f"{api}/flow_runs/filter", json={}).json()
-    assert [run["state"]["type"] for run in runs] == ["COMPLETED"]
-    tasks = httpx.post(f"{api}/task_runs/filter", json={"sort": "ID_DESC"}).json()
-    assert sorted(task["state"]["type"] for task in tasks) == ["COMPLETED"] * len(STEPS)
-    assert {task["name"].rpartition("-")[0] for task in tasks} == set(STEPS)
+    (run,) = [run for run in prefect_server.runs() if run["id"] not in before]
+    assert run["state"]["type"] == "COMPLETED"
+    ours = {"flow_runs": {"id": {"any_": [run["id"]]}}}
+    tasks = until(lambda: _all_of_them(prefect_server.asks("/task_runs/filter", **ours)))
+    assert [task["state"]["type"] for task in tasks] == ["COMPLETED"] * len(STEPS)
+    assert {task["name"] for task in tasks} == set(STEPS)
     assert any(WORDS in lesson["text"].lower() for lesson in told.data["learned"])
-    assert not _holds(prefect_home, WORDS), "memory text reached Prefect's database"
-    assert _holds(prefect_home, "nightly"), "the search finds what is there"
+    folder = prefect_server.home.folder
+    assert not _holds(folder, WORDS), "memory text reached Prefect's database"
+    assert _holds(folder, "nightly"), "the search finds what is there"
 
 
-def test_the_flow_file_runs_as_it_is(server: tuple[str, Path], tmp_path: Path) -> None:
+def test_the_flow_file_runs_as_it_is(prefect_server: Server, tmp_path: Path) -> None:
     person = Everest(tmp_path)
     person.works_a_week(datetime.now(UTC))
+    before = _ids(prefect_server)
 
-    told = person.run([sys.executable, "-m", "flows.nightly"], PREFECT_API_URL=server[0])
+    told = person.run([sys.executable, "-m", "flows.nightly"], **prefect_server.env)
 
     assert told.code == 0, told.err
     assert person("lessons", "--json").data
+    assert len(_ids(prefect_server) - before) == 1
 
 
 def test_a_night_runs_without_a_server_that_does_not_answer_and_says_so(tmp_path: Path) -> None:
@@ -109,6 +71,16 @@ def test_another_machine_is_not_reported_to_unasked(tmp_path: Path) -> None:
 
     assert told.code == 2
     assert "EVEREST_PREFECT_REMOTE=yes" in told.err
+
+
+def _ids(server: Server) -> set[str]:
+    return {run["id"] for run in server.runs()}
+
+
+def _all_of_them(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the tasks once the server, which writes them down later, has them all as ended."""
+    ended = [task for task in tasks if task["end_time"]]
+    return ended if len(ended) == len(STEPS) else []
 
 
 def _holds(folder: Path, words: str) -> bool:
