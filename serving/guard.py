@@ -59,6 +59,9 @@ def malformed(scope: Scope) -> tuple[int, str] | None:
         return 400, "a request has a Content-Length or a Transfer-Encoding, not both"
     if names.count(b"content-length") > 1 or names.count(b"host") > 1:
         return 400, "Host and Content-Length may stand once"
+    upgrade = header(headers, b"upgrade")
+    if upgrade is not None and upgrade.lower() != b"websocket":
+        return 400, "no such Upgrade is offered here; send the request without"
     target = scope.get("state", {}).get("target", b"/")
     if not target.startswith(b"/"):
         return 400, "the request's target is no path; this is no forward proxy"

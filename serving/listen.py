@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import socket
 import stat
 import struct
@@ -27,6 +28,7 @@ LONGEST_HEAD: Final = 64 * 1024
 SLOWEST_HEAD: Final = 30.0
 """Seconds in which a head must have come."""
 
+_H2C: Final = re.compile(rb"\r\nupgrade:[ \t]*h2c[ \t]*(?=\r\n)", re.IGNORECASE)
 _BACKLOG: Final = 512
 _TOO_LONG: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
@@ -76,9 +78,14 @@ class Watched(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Count a head that has not ended yet."""
+        """Count a head that has not ended yet, and take an offer of HTTP/2 out of it.
+
+        The parser takes a request with such an offer, as Java's client makes it, for one without a
+        body.
+        """
         if self._timer is not None:
             self._head += len(data)
+            data = _without_h2c(data)
         super().data_received(data)
         if self._timer is not None and self._head > LONGEST_HEAD:
             self._refuse_head()
@@ -117,6 +124,13 @@ class Watched(HttpToolsProtocol):
         if not self.transport.is_closing():
             self.transport.write(_TOO_LONG)
             self.transport.close()
+
+
+def _without_h2c(data: bytes) -> bytes:
+    end = data.find(b"\r\n\r\n") + 2
+    if end < 2 or b"h2c" not in data[:end]:
+        return data
+    return _H2C.sub(b"", data[:end]) + data[end:]
 
 
 @contextlib.contextmanager

@@ -130,7 +130,7 @@ def _chat(body: dict[str, Any], scene: str) -> Reply:
         }
         for n, (name, given) in enumerate(CALLS)
     ]
-    closing = any(one.get("role") == "tool" for one in body["messages"])
+    closing = any(one.get("role") == "tool" for one in body.get("messages", []))
     tools = scene == "tools" and not closing
     finish = "tool_calls" if tools else "stop"
     if not body.get("stream"):
@@ -146,7 +146,7 @@ def _chat(body: dict[str, Any], scene: str) -> Reply:
             "id": "c",
             "object": "chat.completion",
             "created": 1,
-            "model": body["model"],
+            "model": body.get("model"),
             "choices": [{"index": 0, "message": message, "finish_reason": finish}],
             "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
         }
@@ -161,7 +161,7 @@ def _chat(body: dict[str, Any], scene: str) -> Reply:
             "id": "c",
             "object": "chat.completion.chunk",
             "created": 1,
-            "model": body["model"],
+            "model": body.get("model"),
             "choices": [{"index": 0, "delta": delta, "finish_reason": None}],
         }
         for delta in deltas
@@ -215,7 +215,7 @@ def _responses(body: dict[str, Any], scene: str) -> Reply:
         "id": "resp_1",
         "object": "response",
         "created_at": 1,
-        "model": body["model"],
+        "model": body.get("model"),
         "status": "completed",
         "output": output,
         "parallel_tool_calls": True,
@@ -290,7 +290,7 @@ def _item_events(n: int, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _messages(body: dict[str, Any], scene: str) -> Reply:
     closing = any(
         part.get("type") == "tool_result"
-        for one in body["messages"]
+        for one in body.get("messages", [])
         if isinstance(one["content"], list)
         for part in one["content"]
     )
@@ -310,7 +310,7 @@ def _messages(body: dict[str, Any], scene: str) -> Reply:
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
-        "model": body["model"],
+        "model": body.get("model"),
         "content": blocks,
         "stop_reason": reason,
         "stop_sequence": None,
@@ -379,7 +379,9 @@ def _gemini(request: Received, path: str) -> Reply:
         told = {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}
         return Reply([json.dumps(told).encode()], 429, JSON, length=True)
     body = json.loads(request.body)
-    closing = any("functionResponse" in part for one in body["contents"] for part in one["parts"])
+    closing = any(
+        "functionResponse" in part for one in body.get("contents", []) for part in one["parts"]
+    )
     parts: list[dict[str, Any]] = [{"text": word} for word in WORDS]
     if scene == "tools" and not closing:
         parts = [
@@ -413,8 +415,8 @@ def _candidate(parts: list[dict[str, Any]], finish: str | None) -> dict[str, Any
 
 
 def _ollama(body: dict[str, Any], scene: str) -> Reply:
-    closing = any(one.get("role") == "tool" for one in body["messages"])
-    base = {"model": body["model"], "created_at": "2026-01-01T00:00:00Z"}
+    closing = any(one.get("role") == "tool" for one in body.get("messages", []))
+    base = {"model": body.get("model"), "created_at": "2026-01-01T00:00:00Z"}
     messages: list[dict[str, Any]] = [{"role": "assistant", "content": word} for word in WORDS]
     if scene == "tools" and not closing:
         calls = [{"function": {"name": name, "arguments": given}} for name, given in CALLS]
