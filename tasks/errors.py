@@ -19,6 +19,7 @@ EverestError
 │   ├── StoreBehind
 │   ├── StoreCorrupt
 │   ├── StoreNewer
+│   ├── StoreUnsound
 │   ├── LedgerBroken
 │   ├── KeyMissing
 │   ├── ViewDamaged
@@ -189,6 +190,13 @@ class StoreNewer(StoreError):
             f"{path} has schema {found}, this Everest knows {known}; "
             "upgrade Everest, nothing was changed"
         )
+
+
+class StoreUnsound(StoreError):
+    """Two things that must agree do not; nothing was changed by finding that out."""
+
+    def __init__(self, what: str, way_out: str) -> None:
+        super().__init__(f"{what}; {way_out}")
 
 
 class LedgerBroken(StoreError):

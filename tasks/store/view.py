@@ -94,7 +94,8 @@ class Table:
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._lines = _mapped(folder / f"{name}.jsonl")
+        self._path = folder / f"{name}.jsonl"
+        self._lines = _mapped(self._path)
         self._starts: NDArray[np.int64] = np.load(folder / f"{name}-starts.npy", mmap_mode="r")
 
     def __len__(self) -> int:
@@ -105,7 +106,10 @@ class Table:
 
     def __getitem__(self, row: int) -> dict[str, Any]:
         start, end = int(self._starts[row]), int(self._starts[row + 1])
-        found: dict[str, Any] = orjson.loads(self._lines[start:end])
+        try:
+            found: dict[str, Any] = orjson.loads(self._lines[start:end])
+        except ValueError as error:
+            raise ViewDamaged(self._path, str(error)) from error
         return found
 
 
