@@ -5,7 +5,8 @@ from __future__ import annotations
 from flows.render import read_back_and_render
 from tasks.compose import setting
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
+from tasks.orchestrated import flow, leave, run_as_file, steps_in_use, this_run
+from tasks.render.artifacts import counts
 from tasks.steps import Steps
 from tasks.store.compact import Compacted
 
@@ -22,8 +23,12 @@ def erase(steps: Steps, run: Run) -> Compacted:
 @flow("forget")
 def forget() -> Compacted:
     """Run the forgetting as a Prefect flow; its result stays in this process."""
-    with opened(setting(), this_run("forget")) as run:
-        return erase(steps_in_use(), run)
+    where, key = setting(), this_run("forget")
+    with opened(where, key) as run:
+        compacted = erase(steps_in_use(), run)
+    told = (("bytes before", compacted.before), ("bytes after", compacted.after))
+    leave(where, key, counts("forget", told))
+    return compacted
 
 
 if __name__ == "__main__":
