@@ -26,6 +26,7 @@ ASKED_FOR = {
     *("night", "demo", "ingest", "sleep", "render", "measure", "morning", "recall", "lessons"),
     *("remember", "reject", "forget", "rebuild", "project", "status", "paths"),
     *("proxy", "token"),
+    *("compact", "check"),
 }
 
 
@@ -72,6 +73,8 @@ JSON = {
     "lessons": ([], list),
     "remember": (["remember", "the staging port is 9090", "--project", "paperboat"], dict),
     "rebuild": ([], dict),
+    "compact": ([], dict),
+    "check": ([], dict),
     "project list": (["project", "list"], list),
     "project rename": (["project", "rename", "paperboat", "boat"], dict),
     "project ignore": (["project", "ignore", "tidewater"], dict),
