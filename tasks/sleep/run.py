@@ -49,6 +49,9 @@ PASSES: Final[dict[str, Pass]] = {
     "predict": predict,
 }
 """The passes after embedding, in the order in which a night runs them."""
+_BLIND: Final = frozenset({"decay", "predict"})
+"""Passes that compare no meanings, for which no vector is read."""
+_NONE: Final = Vectors({}, np.zeros((0, 0), dtype=np.float32))
 
 
 @dataclass(slots=True)
@@ -89,16 +92,17 @@ def propose(
     """Yield each scope with what a pass proposes for it."""
     cuts = Cuts(space.join_cut, space.verify_cut)
     for scope in reads.scopes(store.database):
-        yield scope, PASSES[name](material_of(store, scope, space), at=at, cuts=cuts)
+        vectors = _NONE if name in _BLIND else vectors_of_scope(store, scope, space)
+        yield scope, PASSES[name](material_of(store, scope, vectors), at=at, cuts=cuts)
 
 
-def material_of(store: Store, scope: Scope, space: Space) -> Material:
+def material_of(store: Store, scope: Scope, vectors: Vectors) -> Material:
     """Return everything that a pass may see of a scope."""
     database = store.database
     return Material(
         scope=scope,
         episodes=reads.episode_frame(database, scope),
-        vectors=vectors_of_scope(store, scope, space),
+        vectors=vectors,
         lessons=tuple(reads.lessons(database, scope)),
         predictions=tuple(reads.predictions(database, scope)),
         sessions=tuple(reads.sessions(database, scope)),

@@ -113,17 +113,23 @@ class Ledger:
     def records(self, *, after: int = 0) -> Iterator[Kept]:
         """Yield the records with a greater tx than `after`, oldest first.
 
+        Segments that end before are not read again: opening checked every line of theirs.
+
         Raises:
             LedgerBroken: at a damaged record.
         """
-        for _, line in self._lines():
+        for _, line in self._lines(after=after):
             if _tx_of(line) > after:
                 yield Kept(_record(line), digest_of_line(line))
 
-    def _lines(self, *, mend_end: bool = False) -> Iterator[tuple[Path, bytes]]:
-        """Yield every line, checked; a cut last one is truncated first if `mend_end`."""
+    def _lines(self, *, after: int = 0, mend_end: bool = False) -> Iterator[tuple[Path, bytes]]:
+        """Yield the lines of the segments that reach past `after`, each checked.
+
+        A cut last one is truncated first if `mend_end`.
+        """
         segments = sorted(self.folder.glob("*.jsonl"))
-        for segment in segments:
+        begins = (n for n, segment in enumerate(segments) if 0 < _first_tx(segment) <= after)
+        for segment in segments[max(begins, default=0) :]:
             for line in _read(segment, mend=mend_end and segment == segments[-1]):
                 yield segment, line
 
@@ -170,6 +176,12 @@ def _read(path: Path, *, mend: bool) -> Iterator[bytes]:
                 return
             else:
                 raise LedgerBroken(path, number, reason)
+
+
+def _first_tx(path: Path) -> int:
+    """Return the number of a segment's first record; 0 when it has none that can be read."""
+    with path.open("rb") as file:
+        return _tx_of(file.read(64))
 
 
 def _damage(line: bytes) -> str | None:

@@ -218,19 +218,14 @@ def person_turns(database: Database, scope: Scope) -> int:
 
 def vector_spaces(database: Database, scope: Scope) -> dict[str, str]:
     """Return, for each unit of the scope that has a vector, the space it is in."""
-    query = Query(Subject.VECTORS, scope)
-    return {unit: space for unit, space, _ in _vector_rows(database, query)}
+    sql, params = compile(Query(Subject.VECTORS, scope))
+    return dict(database.rows(f"SELECT unit_id, space FROM ({sql})", params))  # noqa: S608
 
 
 def vectors(database: Database, scope: Scope, space: str) -> dict[str, bytes]:
     """Return the scope's vectors in one space, by unit, as packed float32; by id."""
-    rows_ = _vector_rows(database, Query(Subject.VECTORS, scope, (InSpace(space),)))
-    return {unit: vector for unit, _, vector in rows_}
-
-
-def _vector_rows(database: Database, query: Query) -> list[tuple[str, str, bytes]]:
-    sql, params = compile(query)
-    return database.rows(f"SELECT unit_id, space, vector FROM ({sql})", params)  # noqa: S608
+    sql, params = compile(Query(Subject.VECTORS, scope, (InSpace(space),)))
+    return dict(database.rows(f"SELECT unit_id, vector FROM ({sql})", params))  # noqa: S608
 
 
 def keys_of(scope: Scope) -> dict[str, Any]:

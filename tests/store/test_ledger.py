@@ -65,6 +65,26 @@ def test_records_come_back_as_they_were_appended(tmp_path: Path) -> None:
     assert book.last_digest == [kept.digest for kept in book.records()][-1]
 
 
+@pytest.mark.parametrize("after", range(7))
+def test_records_after_one_are_the_later_ones_of_every_segment(tmp_path: Path, after: int) -> None:
+    for number in range(3):
+        lines = [record(tx).line() for tx in (2 * number + 1, 2 * number + 2)]
+        (tmp_path / f"{number + 1:06}.jsonl").write_bytes(b"".join(lines))
+    found = [kept.record.tx for kept in Ledger(tmp_path).records(after=after)]
+    assert found == list(range(after + 1, 7))
+
+
+def test_segments_that_end_before_the_records_asked_for_are_not_read_again(tmp_path: Path) -> None:
+    filled(tmp_path, 3)
+    (tmp_path / "000002.jsonl").write_bytes(record(4).line())
+    book = Ledger(tmp_path)
+    first = tmp_path / "000001.jsonl"
+    first.write_bytes(first.read_bytes()[:-5] + b"xxxx\n")
+    assert [kept.record.tx for kept in book.records(after=4)] == []
+    with pytest.raises(LedgerBroken):
+        list(book.records(after=2))
+
+
 def test_an_empty_ledger_has_no_last_record(tmp_path: Path) -> None:
     assert (Ledger(tmp_path).last_tx, Ledger(tmp_path).last_digest) == (0, "")
 
