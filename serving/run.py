@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import signal
+import socket
 import sys
 from collections.abc import Callable
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from serving.app import create_app
 from serving.grants import first_token
@@ -20,7 +23,7 @@ _GRACE = 10
 
 
 def run(where: Setting, listening: Callable[[dict[str, str]], None]) -> None:
-    """Serve until a signal; `listening` is told the addresses when both are bound.
+    """Serve until a signal; `listening` is told the addresses when requests are answered.
 
     Raises:
         SettingInvalid: when a route cannot be used; nothing is bound then.
@@ -28,28 +31,43 @@ def run(where: Setting, listening: Callable[[dict[str, str]], None]) -> None:
         WriteFailed: when the socket or the first token cannot be written.
     """
     serving = serving_of(where.settings, where.places, started=utc_now())
+    places = where.places
     _log_plainly()
-    with sockets(where.settings.proxy_port, where.places.socket) as bound:
-        places = where.places
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the socket's file goes too
+    with sockets(where.settings.proxy_port, places.socket) as bound:
         first_token(places.tokens, places.door_token, app=where.settings.app, made=serving.started)
         port = bound[0].getsockname()[1]
-        listening({"url": f"http://{LOOPBACK}:{port}", "socket": str(places.socket)})
-        uvicorn.Server(
-            uvicorn.Config(
-                create_app(serving),
-                http=Watched,
-                ws="none",
-                loop="uvloop",
-                lifespan="on",
-                log_config=None,
-                access_log=False,  # a request's line may hold a token or a key
-                server_header=False,
-                date_header=False,
-                proxy_headers=False,
-                timeout_keep_alive=_KEEP_ALIVE,
-                timeout_graceful_shutdown=_GRACE,
-            )
-        ).run(bound)
+        told = {"url": f"http://{LOOPBACK}:{port}", "socket": str(places.socket)}
+        _Server(_config(create_app(serving)), lambda: listening(told)).run(bound)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, which says when it has started."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._say_started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._say_started()
+
+
+def _config(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Watched,
+        ws="none",
+        loop="uvloop",
+        lifespan="on",
+        log_config=None,
+        access_log=False,  # a request's line may hold a token or a key
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=_GRACE,
+    )
 
 
 def _log_plainly() -> None:
