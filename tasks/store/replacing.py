@@ -85,11 +85,14 @@ def put_in_place(
 def complete(places: Places) -> None:
     """Complete what a killed restore had begun to put in place; the caller holds the writer lock.
 
+    What it had not made ready goes: the backup still has it.
+
     Raises:
         WriteFailed: when the disk refuses.
     """
     plan = _plan(places)
     if plan is None:
+        clear_stage(places)
         return
     aside = places.home / plan.aside
     try:
