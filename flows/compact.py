@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tasks.compose import setting
 from tasks.night import Run, opened
-from tasks.orchestrated import flow, run_as_file, steps_in_use, this_run
+from tasks.orchestrated import flow, leave, run_as_file, steps_in_use, this_run
+from tasks.render.artifacts import counts
 from tasks.steps import Steps
 from tasks.store.compact import Compacted
 
@@ -19,8 +20,12 @@ def fold_and_compact(steps: Steps, run: Run) -> Compacted:
 @flow("compact")
 def compact() -> Compacted:
     """Run the compacting as a Prefect flow; its result stays in this process."""
-    with opened(setting(), this_run("compact")) as run:
-        return fold_and_compact(steps_in_use(), run)
+    where, key = setting(), this_run("compact")
+    with opened(where, key) as run:
+        done = fold_and_compact(steps_in_use(), run)
+    told = (("bytes before", done.before), ("bytes after", done.after), ("rows", done.rows))
+    leave(where, key, counts("compact", told))
+    return done
 
 
 if __name__ == "__main__":
