@@ -66,17 +66,17 @@ def _line(name: str, raw: msgspec.Raw) -> str:
         given = _GIVEN.decode(raw)
     except msgspec.ValidationError:  # no object
         return ""
-    told = next(
-        _told(getattr(given, key) for key in (_PREFERRED.get(name, "command"), *_TELLING)), ""
-    )
-    return told or next(_told(plain(raw).values()), "")
+    for key in (_PREFERRED.get(name, "command"), *_TELLING):
+        if told := _told(getattr(given, key)):
+            return told
+    return next(filter(None, map(_told, plain(raw).values())), "")
 
 
-def _told(values: Iterable[object]) -> Iterator[str]:
-    """Yield the first line of each value that is a text."""
-    for value in values:
-        if isinstance(value, str) and value.strip():
-            yield value.strip().partition("\n")[0].replace("\x00", "").rstrip()
+def _told(value: object) -> str:
+    """Return the first line of a text, "" for anything else."""
+    if not isinstance(value, str):
+        return ""
+    return value.strip().partition("\n")[0].replace("\x00", "").rstrip()
 
 
 def _string(value: object) -> str:

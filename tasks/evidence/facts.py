@@ -53,7 +53,8 @@ class Facts:
         self.ended = max(self.ended, at)
         if not self.cwd:
             self.cwd = text_of(record.cwd)
-        self.human = self.human or origin_of(record, "") == "human"
+        if record.origin is not None:
+            self.human = self.human or origin_of(record, "") == "human"
         self.machine = self.machine or _says_machine(record)
         return at
 

@@ -68,7 +68,7 @@ def turn_form(turn: Turn, redact: Redact) -> Turn:
             refused = _call_form(turn.refused, redact) if turn.refused is not None else None
             return replace(turn, text=middle_cut(redact(turn.text), PERSON_BYTES), refused=refused)
         case AgentTurn():
-            calls = tuple(_call_form(call, redact) for call in turn.calls)
+            calls = tuple([_call_form(call, redact) for call in turn.calls])
             return replace(turn, text=middle_cut(redact(turn.text), AGENT_BYTES), calls=calls)
 
 
@@ -148,14 +148,15 @@ def _cut_back(path: Path, length: int) -> None:
 
 
 def _call_form(call: ToolCall, redact: Redact) -> ToolCall:
-    result = call.result
-    if result is not None:
-        kept = "" if result.state is ResultState.OK else result.text
-        result = replace(result, text=middle_cut(redact(kept), RESULT_BYTES))
-    line = redact(call.line)[
-        :LINE_CHARACTERS
-    ].rstrip()  # cut after: half a secret is not known as one
-    return replace(call, line=line, result=result)
+    line = redact(call.line)[:LINE_CHARACTERS].rstrip()  # cut after: half a secret is not known
+    return ToolCall(call.id, call.name, line, _result_form(call.result, redact))
+
+
+def _result_form(result: ToolResult | None, redact: Redact) -> ToolResult | None:
+    if result is None or not result.text:
+        return result
+    kept = "" if result.state is ResultState.OK else result.text
+    return ToolResult(result.state, middle_cut(redact(kept), RESULT_BYTES), result.at)
 
 
 def _packed(turns: Iterable[Turn]) -> bytes:
