@@ -17,7 +17,6 @@ from serving.guard import Guard
 from serving.health import health_routes
 from serving.proxy.apis import api_of
 from serving.proxy.forward import Forward, Refusal, refuse
-from serving.proxy.upstream import AiohttpUpstream
 from serving.state import Serving
 
 OWN: Final = ("/health", "/metrics", "/memory", "/mcp", "/docs", "/redoc", "/openapi.json")
@@ -53,7 +52,7 @@ class App:
 
     @asynccontextmanager
     async def _lifespan(self, _api: FastAPI) -> AsyncIterator[None]:
-        serving, upstream = self._serving, AiohttpUpstream()
+        serving, upstream = self._serving, self._serving.client()
         self._forward = Forward(
             serving.routes, upstream, serving.counters, serving.addition, serving.tee
         )

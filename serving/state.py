@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,6 +13,7 @@ from serving.metrics import Counters
 from serving.projects import Projects
 from serving.proxy.calls import Addition, MakeTee
 from serving.proxy.routes import Routes, read_routes
+from serving.proxy.upstream import AiohttpUpstream, Upstream
 from tasks.settings import Places, Settings
 
 
@@ -21,6 +23,7 @@ class Serving:
 
     Attributes:
         started: when, in UTC.
+        client: makes the client for model servers, inside the running loop.
         addition: what is put into proxied requests; None adds nothing.
         tee: who reads proxied answers; None reads none.
     """
@@ -31,6 +34,7 @@ class Serving:
     door: Door
     started: datetime
     counters: Counters = field(default_factory=Counters)
+    client: Callable[[], Upstream] = AiohttpUpstream
     addition: Addition | None = None
     tee: MakeTee | None = None
 
