@@ -49,6 +49,33 @@ def test_a_second_night_changes_nothing(person: Everest) -> None:
     assert (person.home / "morning.md").read_bytes() == morning
 
 
+def test_a_night_runs_if_one_is_due_and_says_so_otherwise(person: Everest) -> None:
+    log = person.home / "runs.jsonl"
+    kept = log.read_bytes()
+    told = person("night", "--if-due")
+    assert (told.code, told.out) == (
+        0,
+        "No night is due: the last one has completed since 03:30.\n",
+    )
+    assert log.read_bytes() == kept
+    assert person("night", "--if-due", "--json").data is None
+    log.unlink()
+    assert "Nothing new" in person("night", "--if-due").out
+    assert b"completed" in log.read_bytes()
+
+
+def test_the_status_names_the_last_night_and_the_last_run_that_went_wrong(person: Everest) -> None:
+    assert person("status", "--json").data["last_failure"] is None
+    log = person.home / "runs.jsonl"
+    begun = log.read_bytes().splitlines(keepends=True)[0]
+    killed = begun.replace(b'"n": 1', b'"n": 9').replace(b'"run": "', b'"run": "f')
+    log.write_bytes(log.read_bytes() + killed)
+    told = person("status", "--json").data
+    assert (told["last_failure"]["flow"], told["last_failure"]["outcome"]) == ("nightly", "crashed")
+    assert "last failure     nightly of" in person("status").out
+    assert "last night       20" in person("status").out
+
+
 def test_a_named_folder_is_read_and_never_written_to(newcomer: Everest) -> None:
     newcomer.works_a_week(datetime.now(UTC))
     elsewhere = newcomer.base / "elsewhere"

@@ -1,0 +1,144 @@
+"""What a watched run leaves behind: its name, artifacts without words, the truth on failures."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tasks.domain.ran import Outcome
+from tasks.runs import known_runs
+from tests.prefect_server import Server, running_server
+from tests.serving.shipped import Everest
+from tests.store.build import home_in
+
+pytestmark = [pytest.mark.prefect, pytest.mark.timeout(300)]
+
+KEYS = {"night-counts": "table", "night-summary": "markdown", "night-plot": "markdown"}
+
+
+@pytest.fixture(scope="module")
+def night(
+    prefect_server: Server, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Everest, dict[str, Any], dict[str, Any]]:
+    """Run a night and every other flow; give the person, the night's report and its run."""
+    person = Everest(tmp_path_factory.mktemp("watched"))
+    person.works_a_week(datetime.now(UTC))
+    told = person("night", "--json", **prefect_server.env)
+    assert told.code == 0, told.err
+    (run, *_) = prefect_server.runs("nightly")
+    return person, told.data, run
+
+
+def artifacts(server: Server, **of: Any) -> dict[str, dict[str, Any]]:
+    found = server.asks("/artifacts/filter", sort="CREATED_DESC", **of)
+    return {one["key"]: one for one in reversed(found)}
+
+
+def of_run(run: dict[str, Any]) -> dict[str, Any]:
+    return {"artifacts": {"flow_run_id": {"any_": [run["id"]]}}}
+
+
+def test_a_run_is_named_for_its_flow_and_its_local_minute_and_tagged(night: Any) -> None:
+    _, _, run = night
+    assert re.fullmatch(r"nightly \d{4}-\d\d-\d\d \d\d:\d\d", run["name"])
+    assert run["tags"] == ["everest"]
+
+
+def test_a_night_leaves_its_counts_a_summary_and_a_picture(
+    prefect_server: Server, night: Any
+) -> None:
+    person, report, run = night
+    left = artifacts(prefect_server, **of_run(run))
+    assert {key: one["type"] for key, one in left.items()} == KEYS
+    rows = {row["what"]: row["number"] for row in json.loads(left["night-counts"]["data"])}
+    assert rows["lessons learned"] == len(report["learned"]) > 3
+    assert rows["records read"] == report["ingested"]["read"] > 100
+    summary = left["night-summary"]["data"]
+    assert (person.home / "morning.md").as_uri() in summary
+    assert report["learned"][0]["id"][:16] in summary
+    picture = re.search(r"data:image/svg\+xml;base64,([^)]+)\)", left["night-plot"]["data"])
+    assert picture
+    words = "".join(ET.fromstring(base64.b64decode(picture[1])).itertext())
+    assert "ingest" in words
+    assert "morning" not in words, "the last stage has not ended when the report is made"
+
+
+def test_artifacts_hold_no_word_of_the_memory(prefect_server: Server, night: Any) -> None:
+    _, report, run = night
+    kept = "".join(str(one["data"]) for one in artifacts(prefect_server, **of_run(run)).values())
+    drawn = re.findall(r"base64,([^)]+)\)", kept)
+    kept += "".join(base64.b64decode(one).decode() for one in drawn)
+    said = [lesson[field] for lesson in report["learned"] for field in ("text", "quote")]
+    assert len(said) > 6
+    assert not [words for words in said if words in kept]
+    assert all(lesson["id"][:16] in kept for lesson in report["learned"]), "the search finds"
+
+
+@pytest.mark.parametrize("command", ["ingest", "render", "rebuild", "compact"])
+def test_every_other_flow_goes_there_too_and_leaves_a_table(
+    prefect_server: Server, night: Any, command: str
+) -> None:
+    person, _, _ = night
+    told = person(command, "--json", **prefect_server.env)
+    assert told.code == 0, told.err
+    assert told.data
+    (run, *_) = prefect_server.runs(command)
+    left = artifacts(prefect_server, **of_run(run))
+    assert list(left) == [f"{command}-counts"]
+    assert all(
+        isinstance(row["number"], int) for row in json.loads(left[f"{command}-counts"]["data"])
+    )
+
+
+def test_a_run_that_finds_the_store_held_is_told_in_the_next_report(
+    prefect_server: Server, night: Any
+) -> None:
+    person, _, _ = night
+    with home_in(person.home).opened():
+        told = person("ingest", EVEREST_LOCK_WAIT="0", **prefect_server.env)
+    assert told.code == 4
+    assert "is being written by" in told.err
+    failed = [run for run in known_runs(person.home / "runs.jsonl") if run.went_wrong]
+    assert [(run.key.flow, run.outcome, run.error) for run in failed] == [
+        ("ingest", Outcome.FAILED, "StoreLocked")
+    ]
+    problems = person("night", "--json").data["problems"]
+    assert len([one for one in problems if "The ingest of" in one]) == 1
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_in_the_middle_costs_no_night(tmp_path: Path) -> None:
+    person = Everest(tmp_path)
+    person.works_a_week(datetime.now(UTC))
+    with running_server(tmp_path / "served") as server:
+        running = person.start("night", **server.env)
+        assert running.stderr
+        for line in running.stderr:
+            if b"'fold' - Finished" in line:
+                break
+        server.kill()
+        out, err = running.communicate(timeout=120)
+    assert running.returncode == 0, err[-2000:]
+    assert b"learned" in out
+    (run,) = known_runs(person.home / "runs.jsonl")
+    assert run.outcome is Outcome.COMPLETED
+    assert run.remark == "3 tables or pictures of it did not reach Prefect"
+    (problem,) = person("night", "--json").data["problems"]
+    assert "completed, but 3 tables or pictures" in problem
+
+
+def test_a_flow_file_without_prefect_tells_its_error_in_a_line(tmp_path: Path) -> None:
+    person = Everest(tmp_path)
+    for flow in ("nightly", "ingest", "sleep", "render", "measure", "rebuild"):
+        told = person.run([sys.executable, "-m", f"flows.{flow}"], EVEREST_TIMEZONE="Nowhere/No")
+        assert (told.code, told.out) == (2, "")
+        assert told.err.startswith("everest: EVEREST_TIMEZONE: ")
+        assert told.err.count("\n") == 1
