@@ -40,38 +40,46 @@ def freeze(places: Places, into: Path) -> list[Portion]:
     try:
         with journal.exclusive(places.journal):
             linked = [_linked(source, into / name, name) for name, source in _files(places.home)]
-        return sorted((_whole_lines(one) for one in linked), key=lambda one: one.path)
+        portions = (_whole_lines(one) for one in linked if one is not None)
+        return sorted(portions, key=lambda one: one.path)
     except OSError as error:
         raise WriteFailed(into, error.strerror or str(error)) from error
 
 
 def _files(home: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the name under the home of every plain file to take; locks and parts are passed by."""
+    """Yield the name under the home of every file to take; locks and parts are passed by."""
     for name in TAKEN:
         top = home / name
         if top.is_file():
-            yield name, top
+            yield name, top.resolve()
         for folder, folders, files in os.walk(top):
             folders[:] = [one for one in folders if not one.startswith(".")]
             for file in files:
                 path = Path(folder) / file
-                if (
-                    not file.startswith(".")
-                    and not file.endswith(_OF_MACHINE)
-                    and stat.S_ISREG(path.lstat().st_mode)
-                ):
+                if not file.startswith(".") and not file.endswith(_OF_MACHINE):
                     yield f"{name}/{path.relative_to(top).as_posix()}", path
 
 
-def _linked(source: Path, target: Path, name: str) -> Portion:
-    make_folder(target.parent)
+def _linked(source: Path, target: Path, name: str) -> Portion | None:
+    """Link a file; None when it is no plain file, or went away since it was listed."""
+    try:
+        if not stat.S_ISREG(source.lstat().st_mode):
+            return None
+        if not target.parent.is_dir():
+            make_folder(target.parent)
+        _link(source, target)
+    except FileNotFoundError:
+        return None
+    return Portion(name, target, target.stat().st_size)
+
+
+def _link(source: Path, target: Path) -> None:
     try:
         os.link(source, target)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
         shutil.copyfile(source, target)
-    return Portion(name, target, target.stat().st_size)
 
 
 def _whole_lines(one: Portion) -> Portion:
