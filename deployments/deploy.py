@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -29,8 +30,21 @@ _PATIENCE: Final = 20.0
 """Seconds for the server to plan the next runs of what was deployed."""
 
 
-def deploy(where: Setting, file: Path = prefect_yaml.FILE) -> list[str]:
-    """Deploy all that the file lists; return what is there now, for a person.
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What is deployed now.
+
+    Attributes:
+        next_runs: by deployment, when it runs next by itself, in the zone; None for never.
+    """
+
+    zone: str
+    pool: str
+    next_runs: dict[str, str | None]
+
+
+def deploy(where: Setting, file: Path = prefect_yaml.FILE) -> Done:
+    """Deploy all that the file lists; return what is there now.
 
     Raises:
         SettingInvalid: when no time zone is known.
@@ -54,7 +68,7 @@ def deploy(where: Setting, file: Path = prefect_yaml.FILE) -> list[str]:
         unlike = list(prefect_yaml.differences(wanted, deployed, zone))
         if unlike:
             raise NotAsDeployed(unlike)
-        return _told(api, wanted, deployed, zone)
+        return Done(zone, POOL, _next_runs(api, wanted, deployed, zone))
 
 
 def _prefect(words: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
@@ -73,19 +87,14 @@ def _deployed(api: httpx.Client) -> list[dict[str, Any]]:
     return listed
 
 
-def _told(
+def _next_runs(
     api: httpx.Client, wanted: Mapping[str, Any], deployed: list[dict[str, Any]], zone: str
-) -> list[str]:
+) -> dict[str, str | None]:
     ids = {one["name"]: one["id"] for one in deployed}
-    lines = []
-    for one in wanted["deployments"]:
-        name = one["name"]
-        at = _next_run(api, ids[name], zone) if one.get("schedules") else "when you start it"
-        lines.append(f"{name}/{name}: next run {at}")
-    return [
-        *lines,
-        f"Times are in {zone}. Start a worker: everest prefect worker start --pool {POOL}",
-    ]
+    return {
+        one["name"]: _next_run(api, ids[one["name"]], zone) if one.get("schedules") else None
+        for one in wanted["deployments"]
+    }
 
 
 def _next_run(api: httpx.Client, deployment: str, zone: str) -> str:

@@ -71,8 +71,39 @@ def services(home: PrefectHome, watched: Watched) -> tuple[Service, ...]:
     )
 
 
-def up(where: Setting, tell: Tell) -> None:
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Where to look at what runs, and where the credential lies; never the credential itself."""
+
+    home: PrefectHome
+    watched: Watched
+
+    def as_data(self) -> dict[str, str]:
+        """Return it for a program."""
+        return {
+            "pages": self.watched.origin,
+            "api": self.watched.api,
+            "credential": str(self.home.credential),
+            "logs": str(self.home.folder),
+        }
+
+    def in_words(self) -> list[str]:
+        """Return it for a person."""
+        return [
+            f"Nights, runs and logs: {self.watched.origin}",
+            f"It asks for a credential: the line in {self.home.credential}, yours alone to read.",
+            f"Logs of the services: {self.home.folder}/*.log",
+            "Ctrl-C stops everything.",
+        ]
+
+
+def up(where: Setting, *, tell: Tell, runs: Callable[[Running], None]) -> None:
     """Run the server and the schedules until a signal comes.
+
+    Args:
+        where: what this process works with.
+        tell: told how the services are.
+        runs: told once where to look, when all of them run.
 
     Raises:
         AlreadyUp: when another one runs for this home.
@@ -99,8 +130,7 @@ def up(where: Setting, tell: Tell) -> None:
             tell(f"{keeper.service.name} runs")
         swap_file(home.state, json.dumps({"origin": watched.origin}).encode())
         stack.callback(lambda: home.state.unlink(missing_ok=True))
-        for line in _told(home, watched):
-            tell(line)
+        runs(Running(home, watched))
         while not stopped.wait(_TICK):
             for keeper in keepers:
                 keeper.look(stopped, tell)
@@ -183,12 +213,3 @@ class Keeper:
         self.again_at = time.monotonic() + self.pause
         tell(f"{self.service.name} {why}; it is started again in {self.pause:.0f} s")
         self.pause = min(2 * self.pause, _LONGEST_PAUSE)
-
-
-def _told(home: PrefectHome, watched: Watched) -> list[str]:
-    return [
-        f"Nights, runs and logs: {watched.origin}",
-        f"It asks for a credential: the line in {home.credential}, which only you can read.",
-        f"Logs of the services: {home.folder}/*.log",
-        "Ctrl-C stops everything.",
-    ]

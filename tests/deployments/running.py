@@ -29,6 +29,7 @@ class Up:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
+                start_new_session=True,
             )
 
     def ready(self) -> Server:
@@ -36,7 +37,7 @@ class Up:
         until(lambda: self.ended or "Ctrl-C" in self.told, lambda: self.told)
         watched = server_up(self.home)
         assert watched is not None, self.told
-        return Server(self.home, watched)
+        return Server(self.home, watched, self.process.pid)
 
     @property
     def ended(self) -> bool:

@@ -29,6 +29,8 @@ def _loaded(person: Everest, *words: str, **env: str | None) -> set[str]:
         ("morning",),
         ("paths",),
         ("project", "list"),
+        ("up", "--help"),
+        ("deploy", "--help"),
     ],
     ids=" ".join,
 )
@@ -39,4 +41,7 @@ def test_a_command_that_answers_loads_no_engine(
 
 
 def test_the_night_does_load_them(newcomer: Everest) -> None:
-    assert {"duckdb", "polars"} <= _loaded(newcomer, "night")
+    loaded = _loaded(newcomer, "night")
+
+    assert {"duckdb", "polars"} <= loaded
+    assert "prefect" not in loaded, "nothing that it could report to runs"
