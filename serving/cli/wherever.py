@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,10 +33,12 @@ def run_flow(
         flow: the flow, which opens the store itself; named as the log of runs names it.
         body: what the flow runs between opening and closing.
         first: what the flow does before it opens the store.
-        quiet: show no bar.
+        quiet: show no bar, and nothing of Prefect's but its errors.
         parameters: the flow's own.
     """
     if reported():
+        if quiet:  # read when Prefect is imported, which the flow does
+            os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "ERROR")
         return flow(**parameters)
     first(where)
     return run_here(where, flow.__name__, body, quiet=quiet)

@@ -98,6 +98,15 @@ def test_every_other_flow_goes_there_too_and_leaves_a_table(
     )
 
 
+def test_a_quiet_command_says_nothing_there_either(prefect_server: Server, tmp_path: Path) -> None:
+    person = Everest(tmp_path)
+    told = person("ingest", "--quiet", **prefect_server.env)
+    assert (told.code, told.out, told.err) == (0, "", "")
+    assert (
+        known_runs(person.home / "runs.jsonl")[0].key.id == prefect_server.runs("ingest")[0]["id"]
+    )
+
+
 def test_a_run_that_finds_the_store_held_is_told_in_the_next_report(
     prefect_server: Server, night: Any
 ) -> None:
