@@ -49,7 +49,7 @@ def _cron(times: Times, zone: str) -> Schedule:
 
 
 def main() -> None:
-    """Serve until stopped; schedules stay, so that a night that was missed is made up for."""
+    """Serve until stopped; schedules stay active, for workers and for the next start."""
     os.nice(_BEHIND)
     zone = zone_name(Settings.load().timezone)
     serve(
