@@ -19,8 +19,8 @@ from serving.proxy.apis import api_of
 from serving.proxy.forward import Forward, Refusal, refuse
 from serving.state import Serving
 
-OWN: Final = ("/health", "/metrics", "/memory", "/mcp", "/docs", "/redoc", "/openapi.json")
-"""Paths that are ours, with all that lies below them."""
+OWN: Final = frozenset(("health", "metrics", "memory", "mcp", "docs", "redoc", "openapi.json"))
+"""First parts of the paths that are ours."""
 
 
 class App:
@@ -69,7 +69,7 @@ def create_app(serving: Serving) -> ASGIApp:
 
 
 def _is_ours(path: str) -> bool:
-    return any(path == own or path.startswith(own + "/") for own in OWN)
+    return path[1:].partition("/")[0] in OWN
 
 
 def _own_scope(scope: Scope, admitted: Admitted) -> Scope:

@@ -6,21 +6,16 @@ each is refused before anything is read. Pure ASGI, so that answers pass through
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import logging
 import traceback
 from typing import Final
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from serving.proxy.apis import Headers, header
 
 OWN_NAMES: Final = (b"127.0.0.1", b"localhost", b"[::1]")
-SLOWEST_BODY: Final = 60.0
-"""Seconds that may pass between two pieces of a request's body."""
-
 _log = logging.getLogger(__name__)
 _SITES: Final = (b"same-origin", b"none")
 
@@ -40,15 +35,11 @@ class Guard:
         if why is not None:
             await _refuse(send, *why)
             return
-        hurry = _Hurry(receive)
         try:
-            await self._app(scope, hurry, send)
+            await self._app(scope, receive, send)
         except Exception as fault:
             _log.error("a fault of ours: %s at %s", type(fault).__name__, _where(fault))
             raise
-        if hurry.late:
-            with contextlib.suppress(RuntimeError):  # the answer had begun
-                await _refuse(send, 408, "the request's body did not come in time")
 
 
 def malformed(scope: Scope) -> tuple[int, str] | None:
@@ -65,7 +56,7 @@ def malformed(scope: Scope) -> tuple[int, str] | None:
     target = scope.get("state", {}).get("target", b"/")
     if not target.startswith(b"/"):
         return 400, "the request's target is no path; this is no forward proxy"
-    if any(part in (".", "..") for part in scope["path"].replace("\\", "/").split("/")):
+    if _climbs(scope["path"]):
         return 400, "a path may not hold . or .. parts"
     return None
 
@@ -84,35 +75,18 @@ def foreign(headers: Headers) -> tuple[int, str] | None:
     return None
 
 
+def _climbs(path: str) -> bool:
+    """Tell whether a path, its percent signs undone, has `.` or `..` parts by either slash."""
+    if "/." not in path and "\\" not in path:
+        return False
+    return any(part in (".", "..") for part in path.replace("\\", "/").split("/"))
+
+
 def _is_own(host: bytes) -> bool:
     name, colon, port = host.rpartition(b":") if not host.endswith(b"]") else (host, b"", b"")
     if not colon:
         name = host
     return name.lower() in OWN_NAMES and (not colon or port.isdigit())
-
-
-class _Hurry:
-    """A request's body, taken for broken off when its next piece does not come in time."""
-
-    __slots__ = ("_receive", "_whole", "late")
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._whole = False
-        self.late = False
-
-    async def __call__(self) -> Message:
-        """Return the next message; once the body is whole there is no hurry."""
-        if self._whole:
-            return await self._receive()
-        try:
-            async with asyncio.timeout(SLOWEST_BODY):
-                message = await self._receive()
-        except TimeoutError:
-            self.late = True
-            return {"type": "http.disconnect"}
-        self._whole = not message.get("more_body", False)
-        return message
 
 
 def _where(fault: BaseException) -> str:

@@ -1,7 +1,7 @@
 """Where the door listens, and who is at the other end: loopback, and a unix socket of the person's.
 
 Invariants: nothing but loopback is bound; a process of another account is cut off at the socket;
-a head that is too long or does not come to its end in time never reaches the application.
+a head that is too long never reaches the application; a request that stops coming is cut off.
 """
 
 from __future__ import annotations
@@ -27,9 +27,16 @@ LONGEST_HEAD: Final = 64 * 1024
 """Bytes of a request's line and headers; the largest that known servers take is 32 KB."""
 SLOWEST_HEAD: Final = 30.0
 """Seconds in which a head must have come."""
+SLOWEST_PIECE: Final = 60.0
+"""Seconds that may pass between two pieces of a body that we are ready to read."""
 
 _H2C: Final = re.compile(rb"\r\nupgrade:[ \t]*h2c[ \t]*(?=\r\n)", re.IGNORECASE)
 _BACKLOG: Final = 512
+_TOO_SLOW: Final = (
+    b"HTTP/1.1 408 Request Timeout\r\n"
+    b"content-type: text/plain\r\ncontent-length: 38\r\nconnection: close\r\n\r\n"
+    b"everest: the request stopped coming..."
+)
 _TOO_LONG: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-type: text/plain\r\ncontent-length: 26\r\nconnection: close\r\n\r\n"
@@ -59,7 +66,7 @@ class Watched(HttpToolsProtocol):
     The state gains `uid` (None over TCP) and `target`, the request's target as it was sent.
     """
 
-    _head: int = 0
+    _head: int | None = None
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -74,7 +81,7 @@ class Watched(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timer."""
-        self._head_came()
+        self._wait(None)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -83,46 +90,60 @@ class Watched(HttpToolsProtocol):
         The parser takes a request with such an offer, as Java's client makes it, for one without a
         body.
         """
-        if self._timer is not None:
+        if self._head is not None:
             self._head += len(data)
             data = _without_h2c(data)
         super().data_received(data)
-        if self._timer is not None and self._head > LONGEST_HEAD:
-            self._refuse_head()
+        if self._head is not None and self._head > LONGEST_HEAD:
+            self._cut(_TOO_LONG)
 
     def on_message_begin(self) -> None:
         """Begin to wait for a head's end."""
         super().on_message_begin()
-        if self._timer is None:
+        if self._head is None:
             self._await_head()
 
     def on_headers_complete(self) -> None:
         """Hand a head on, unless it is too long."""
-        self._head_came()
-        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        self._head = None
+        self._wait(SLOWEST_PIECE)
+        size = len(self.url) + sum([len(name) + len(value) + 4 for name, value in self.headers])
         if size > LONGEST_HEAD:
-            self._refuse_head()
+            self._cut(_TOO_LONG)
         self.scope["state"]["target"] = self.url
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """Wait for the next piece."""
+        self._wait(SLOWEST_PIECE)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Wait no longer: what follows is the answer, which takes as long as it takes."""
+        self._wait(None)
+        super().on_message_complete()
+
     def _await_head(self) -> None:
         self._head = 0
-        self._timer = self.loop.call_later(SLOWEST_HEAD, self._head_is_late)
+        self._wait(SLOWEST_HEAD)
 
-    def _head_came(self) -> None:
+    def _wait(self, seconds: float | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self._is_late)
 
-    def _head_is_late(self) -> None:
-        self._timer = None
-        if not self.transport.is_closing():
-            self.transport.close()
+    def _is_late(self) -> None:
+        if self.flow.read_paused:  # it is we who are slow
+            self._wait(SLOWEST_PIECE)
+        elif self._head is not None or self.cycle.response_started:
+            self._cut(b"")
+        else:
+            self._cut(_TOO_SLOW)
 
-    def _refuse_head(self) -> None:
-        self._head_came()
+    def _cut(self, words: bytes) -> None:
+        self._wait(None)
         if not self.transport.is_closing():
-            self.transport.write(_TOO_LONG)
+            self.transport.write(words)
             self.transport.close()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -78,15 +77,6 @@ class Counters:
             "counter",
             ("outcome",),
         )
-
-    @contextmanager
-    def under_way(self, api: str) -> Iterator[None]:
-        """Count a request as under way."""
-        self.in_flight.add(api)
-        try:
-            yield
-        finally:
-            self.in_flight.add(api, by=-1)
 
     def series(self) -> list[Series]:
         """Return every metric, in the order of its making."""

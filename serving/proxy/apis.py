@@ -50,7 +50,10 @@ _GOOGLE_STATUSES: Final[dict[int, str]] = {
 
 def header(headers: Headers, name: bytes) -> bytes | None:
     """Return the first value of a header, None when it is not there."""
-    return next((value for found, value in headers if found == name), None)
+    for found, value in headers:
+        if found == name:
+            return value
+    return None
 
 
 def api_of(path: str, headers: Headers) -> Api:

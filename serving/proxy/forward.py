@@ -60,16 +60,17 @@ class Forward:
         """Answer one request that was let in."""
         api = api_of(admitted.path, scope["headers"])
         client = Client(receive)
-        with self.counters.under_way(api):
-            try:
-                status = await self._answer(scope, client, send, api, admitted)
-            except (ClientGone, asyncio.CancelledError):
-                if not client.gone:
-                    raise
-                client.forgive()
-                status = 499
-            finally:
-                client.close()
+        self.counters.in_flight.add(api)
+        try:
+            status = await self._answer(scope, client, send, api, admitted)
+        except (ClientGone, asyncio.CancelledError):
+            if not client.gone:
+                raise
+            client.forgive()
+            status = 499
+        finally:
+            client.close()
+            self.counters.in_flight.add(api, by=-1)
         self.counters.requests.add(api, str(status))
 
     async def _answer(
