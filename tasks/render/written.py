@@ -59,10 +59,12 @@ Book = dict[Path, Record]
 def announce(record: Record | None, project_id: str, mark: Mark, on_disk: str | None) -> Record:
     """Return the record to make durable before `mark` is written over what is on the disk now.
 
-    `on_disk` is the digest of what stands there: it chooses the second mark that is kept.
+    `on_disk` is the digest of what stands there, None for nothing: it chooses the second mark that
+    is kept. One that was announced and never written is not: its file would pass for deleted.
     """
     marks = record.marks if record is not None else ()
-    kept = next((old for old in marks if old.digest == on_disk), next(iter(marks), None))
+    newest = record.last if record is not None and on_disk is None else next(iter(marks), None)
+    kept = next((old for old in marks if old.digest == on_disk), newest)
     return Record(project_id, (mark,) if kept is None else (mark, kept), landed=False)
 
 

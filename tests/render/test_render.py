@@ -255,6 +255,23 @@ def test_a_render_killed_anywhere_is_continued_by_the_next(tmp_path: Path, renam
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_a_file_that_was_twice_announced_and_never_written_is_not_taken_for_deleted(
+    tmp_path: Path,
+) -> None:
+    """Each run dies before its first file; a file that never stood there cannot be missing."""
+    desk = Desk(tmp_path, (PNPM, TESTS))
+    desk.render()
+    newer = (replace(PNPM, text="Use pnpm 11."), TESTS, lesson("new"))
+    for _ in range(3):
+        killed = subprocess.run(
+            [sys.executable, "-c", KILLED, str(tmp_path), "2"],
+            env={"PYTHONPATH": str(REPOSITORY)},
+            check=False,
+        )
+        assert killed.returncode == -9
+        assert read_back(desk.places.written, newer) == ()
+
+
 def test_a_full_disk_leaves_every_file_whole_and_touches_none_unannounced(desk: Desk) -> None:
     desk.render()
     before = desk.files()
