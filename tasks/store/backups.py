@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from tasks.domain.clock import iso
-from tasks.durable import FILE_MODE, make_folder, sync, sync_folder
+from tasks.durable import FILE_MODE, make_folder, sweep_parts, sync, sync_folder
 from tasks.errors import UsageError, WriteFailed
 from tasks.progress import Progress, Quiet
 from tasks.settings import Places
@@ -81,6 +81,7 @@ def frozen(places: Places) -> Iterator[list[Portion]]:
     folder = make_folder(places.backups)
     for left in folder.glob(f"{_SNAPSHOT}*"):  # by a run that was killed
         shutil.rmtree(left, ignore_errors=True)
+    sweep_parts(folder, "everest-backup")
     snapshot = folder / f"{_SNAPSHOT}{secrets.token_hex(4)}"
     try:
         portions = freeze(places, snapshot)
