@@ -1,0 +1,264 @@
+"""A command is killed at one of its steps, run again, and must come to what an unkilled one does.
+
+Everything happens in one folder, since files and states hold absolute paths: a state is kept aside
+and put back for each kill.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from tasks.domain.clock import iso, utc_now
+from tests.serving.shipped import Everest, restore
+from tests.trust import material
+from tests.trust.looking import files_of
+from tests.trust.nursery import Ended, Nursery, Order
+
+Words = tuple[str, ...]
+
+KILLED: Final = -9
+_QUERIES: Final = ("pnpm", "how do we run the tests")
+_OF_THE_RUN: Final = re.compile(
+    r"\d s\b|^## Problems|killed or crashed|ledger records? w(as|ere) applied"
+)
+"""Lines of a report that a killed run may add, or that tell how long a run took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Something that a person does, in a state that it is done in.
+
+    Attributes:
+        start: name of the state.
+        act: the command that is killed.
+        then: commands that follow it, killed or not.
+    """
+
+    name: str
+    start: str
+    act: Words
+    then: tuple[Words, ...] = ()
+
+
+@dataclass(slots=True)
+class Tried:
+    """What an unkilled run comes to: the steps that the act passes, and all that it leaves."""
+
+    steps: tuple[str, ...]
+    state: dict[str, Any]
+
+    def first_of_each(self) -> dict[str, int]:
+        """Return the number of the first step of each name, in their order."""
+        found: dict[str, int] = {}
+        for number, step in enumerate(self.steps, 1):
+            found.setdefault(name_of(step), number)
+        return found
+
+    def spread(self, many: int) -> list[int]:
+        """Return about so many steps, evenly spread, the first of each name among them."""
+        last = len(self.steps)
+        even = {1 + number * (last - 1) // max(many - 1, 1) for number in range(many)}
+        return sorted(even | set(self.first_of_each().values()))
+
+
+@dataclass(slots=True)
+class Bench:
+    """A person's folder, and the states that it can be put in."""
+
+    person: Everest
+    nursery: Nursery
+    _tried: dict[str, Tried] = field(default_factory=dict)
+
+    def run(self, *words: str, **how: Any) -> Ended:
+        """Run a command."""
+        env = self.person.env(EVEREST_TIMEZONE=material.midday_zone())
+        return self.nursery(Order(words, env, str(self.person.cwd), **how))
+
+    def did(self, *words: str, **how: Any) -> Ended:
+        """Run a command that must end well."""
+        ended = self.run(*words, **how)
+        assert ended.code == 0, f"{words}: {ended.code} {ended.out} {ended.err}"
+        return ended
+
+    def put(self, state: str) -> None:
+        """Put the folder in a state, which is made if it never was."""
+        kept = self.person.base.with_name(f"kept-{state}")
+        if not kept.exists():
+            shutil.rmtree(self.person.base)
+            self.person.cwd.mkdir(parents=True)
+            STATES[state](self)
+            shutil.copytree(self.person.base, kept)
+        restore(kept, self.person.base)
+
+    def unkilled(self, scenario: Scenario) -> Tried:
+        """Return what the scenario comes to when nothing goes wrong."""
+        if scenario.name not in self._tried:
+            self.put(scenario.start)
+            steps = self.did(*scenario.act).steps
+            for words in scenario.then:
+                self.did(*words)
+            self._tried[scenario.name] = Tried(steps, self.state())
+        return self._tried[scenario.name]
+
+    def killed(self, scenario: Scenario, number: int) -> list[str]:
+        """Kill the scenario's act at its nth step, run it again; return what is wrong then."""
+        self.put(scenario.start)
+        ended = self.run(*scenario.act, die_at=number)
+        if ended.code != KILLED:
+            return [f"it ended with {ended.code} before step {number}: {ended.err}"]
+        return self.wrong_after(scenario)
+
+    def wrong_after(self, scenario: Scenario) -> list[str]:
+        """Run the act to its end, and what follows; return what is wrong then."""
+        for words in (scenario.act, *scenario.then):
+            ended = self.run(*words)
+            if ended.code:
+                return [f"{words[0]} after it ended with {ended.code}: {ended.err}"]
+        return list(wrong(self.unkilled(scenario).state, self.state()))
+
+    def state(self) -> dict[str, Any]:
+        """Return all that must be the same after any kill."""
+        told: dict[str, Any] = json.loads(self.did(function="tests.trust.looking:looked").out)
+        told["published"] = self.did("status", "--digest").out.splitlines()[-1]
+        told["files"] = files_of(self.person.base, self.person.home, self.person.claude)
+        told["morning"] = morning_of(self.person.home / "morning.md")
+        told["recalled"] = [self._recalled(query) for query in _QUERIES]
+        return told
+
+    def _recalled(self, query: str) -> list[str]:
+        told = self.did("recall", query, "--project", "paperboat", "-k", "20", "--json")
+        return [one["id"] for one in json.loads(told.out)]
+
+
+def name_of(step: str) -> str:
+    """Return a step's name without its detail, and a pass's with it."""
+    return step if step.startswith("pass.") else step.partition(" ")[0]
+
+
+def wrong(wanted: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
+    """Yield what a state has that it must not, or not as it must."""
+    for name, value in wanted.items():
+        if value != found[name]:
+            yield f"{name}: {difference(value, found[name])}"
+    if found["chain"]:
+        yield f"the audit's chain is broken: {found['chain']}"
+    if not found["digest"] == found["published"] == found["replayed"]:
+        yield "store, view and ledger differ"
+    if found["litter"]:
+        yield f"left lying about: {found['litter']}"
+    if any(found["unfolded"].values()):
+        yield f"not folded: {found['unfolded']}"
+
+
+def morning_of(path: Path) -> list[str]:
+    """Return the report's lines but for those that are a run's own."""
+    if not path.exists():
+        return []
+    text = path.read_text().partition("\n<!-- everest")[0]
+    text = re.sub(r" \d problems? reported\.", "", text)
+    return [line for line in text.splitlines() if line and not _OF_THE_RUN.search(line)]
+
+
+def difference(wanted: Any, found: Any) -> str:
+    """Return in what two values differ, as short as it can be told."""
+    match wanted, found:
+        case dict(), dict():
+            keys = [key for key in {**wanted, **found} if wanted.get(key) != found.get(key)]
+            return str({key: difference(wanted.get(key), found.get(key)) for key in keys})
+        case list(), list():
+            more = [one for one in found if one not in wanted]
+            less = [one for one in wanted if one not in found]
+            return f"{len(wanted)} -> {len(found)}; too many {more[:3]}, missing {less[:3]}"
+        case _:
+            return f"{wanted!r} -> {found!r}"
+
+
+def _first_week(bench: Bench) -> None:
+    material.first_week(bench.person.claude, utc_now())
+    bench.did("remember", "the crane is called Berta", "--everywhere")
+
+
+def _after_a_night(bench: Bench) -> None:
+    """A night four days ago."""
+    bench.put("first week")
+    _call(bench, "night_at", iso(utc_now() - timedelta(days=4, hours=1)))
+
+
+def _after_much(bench: Bench) -> None:
+    """Everything that a person and an agent can do between two nights."""
+    now, person = utc_now(), bench.person
+    bench.put("after a night")
+    _call(bench, "remembered_at", iso(now - timedelta(days=200)), material.FADED, "paperboat")
+    material.second_week(person.claude, now)
+    edited, deleted, index = material.touched_files(person.claude, material.PAPERBOAT)
+    edited.write_text(edited.read_text().replace("pnpm", "pnpm, pinned,"))
+    deleted.unlink()
+    index.write_text("My own first line.\n" + index.read_text())
+    rejected, forgotten = _two_more(bench, {edited.stem, deleted.stem})
+    bench.did("reject", rejected, "--reason", "we moved on", at_terminal=True)
+    bench.did("forget", forgotten, at_terminal=True)
+    bench.did("remember", "the kiosk opens at nine", "--project", "tidewater")
+    bench.did("recall", "pnpm", "--project", "paperboat")
+
+
+def _two_more(bench: Bench, but: set[str]) -> Sequence[str]:
+    lessons = json.loads(bench.did("lessons", "--json").out)
+    ids = sorted(one["lesson_id"] for one in lessons if one["trust"] != "candidate")
+    return [one for one in ids if f"everest-{one[:16]}" not in but][:2]
+
+
+def _with_a_backup(bench: Bench) -> None:
+    """A backup from before a rejection, a note and a night."""
+    bench.put("after a night")
+    bench.did("backup", "kept.tar.gz")
+    lesson = _two_more(bench, set())[0]
+    bench.did("reject", lesson, "--reason", "we moved on", at_terminal=True)
+    bench.did("remember", "the kiosk opens at nine", "--project", "tidewater")
+    bench.did("night")
+
+
+def _with_a_cut_record(bench: Bench) -> None:
+    """What a power cut leaves: half a record in the ledger, half a turn in evidence."""
+    bench.put("after much")
+    (ledger,) = (bench.person.home / "ledger").glob("*.jsonl")
+    with ledger.open("ab") as file:
+        file.write(b'{"v":1,"tx":')
+    for evidence in bench.person.home.glob("evidence/*/*.jsonl"):
+        with evidence.open("ab") as file:
+            file.write(b'{"v":1,"uuid":"ab')
+
+
+def _call(bench: Bench, name: str, *words: str) -> None:
+    bench.did(*words, function=f"tests.trust.material:{name}")
+
+
+STATES: Final[dict[str, Callable[[Bench], None]]] = {
+    "first week": _first_week,
+    "after a night": _after_a_night,
+    "after much": _after_much,
+    "with a backup": _with_a_backup,
+    "with a cut record": _with_a_cut_record,
+}
+
+NIGHTS: Final = (
+    Scenario("first night", "first week", ("night",)),
+    Scenario("second night", "after much", ("night",)),
+    Scenario("night after a power cut", "with a cut record", ("night",)),
+)
+UPKEEP: Final = (
+    Scenario("backup", "after a night", ("backup",)),
+    Scenario("rebuild", "after a night", ("rebuild",)),
+    Scenario("compact", "after a night", ("compact",)),
+    Scenario("restore", "with a backup", ("restore", "kept.tar.gz", "--yes")),
+    Scenario("first ingest", "first week", ("ingest",)),
+    Scenario("ingest", "after much", ("ingest",), (("night",),)),
+    Scenario("render", "after much", ("render",), (("night",),)),
+    Scenario("sleep", "after much", ("sleep",), (("night",),)),
+)
