@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -135,7 +136,7 @@ def apart(files: tuple[Path, ...], folder: Path) -> dict[str, Row]:
     ]
     rows = {}
     for name, size in (("commit, one each", 1), ("commit, 64 together", 64)):
-        batches = [sum(sessions[at : at + size], []) for at in range(0, len(sessions), size)]
+        batches = [list(chain(*sessions[at : at + size])) for at in range(0, len(sessions), size)]
         with home_in(folder / name).opened() as store:
             _, took = timed(
                 lambda store=store, batches=batches: [
@@ -149,7 +150,11 @@ def apart(files: tuple[Path, ...], folder: Path) -> dict[str, Row]:
             "cpu_s": took.cpu,
             "wall_s": took.wall,
         }
-    texts = list(dict.fromkeys(one.meaning for one in episodes))[:MOST_TEXTS]
+    return {**rows, **_embedding(list(dict.fromkeys(one.meaning for one in episodes)), folder)}
+
+
+def _embedding(texts: list[str], folder: Path) -> dict[str, Row]:
+    rows, texts = {}, texts[:MOST_TEXTS]
     for asked in ("hashed", None):
         space = choose(asked, None, folder / "model.json").space
         space.documents(texts[:1], lambda _more: None)  # what loads a model is not embedding
