@@ -15,7 +15,7 @@ import stat
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -66,6 +66,9 @@ class Watched(HttpToolsProtocol):
     The state gains `uid` (None over TCP) and `target`, the request's target as it was sent.
     """
 
+    slowest_head: ClassVar[float] = SLOWEST_HEAD
+    slowest_piece: ClassVar[float] = SLOWEST_PIECE
+
     _head: int | None = None
     _timer: asyncio.TimerHandle | None = None
 
@@ -106,7 +109,7 @@ class Watched(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Hand a head on, unless it is too long."""
         self._head = None
-        self._wait(SLOWEST_PIECE)
+        self._wait(self.slowest_piece)
         size = len(self.url) + sum([len(name) + len(value) + 4 for name, value in self.headers])
         if size > LONGEST_HEAD:
             self._cut(_TOO_LONG)
@@ -115,7 +118,7 @@ class Watched(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Wait for the next piece."""
-        self._wait(SLOWEST_PIECE)
+        self._wait(self.slowest_piece)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -125,7 +128,7 @@ class Watched(HttpToolsProtocol):
 
     def _await_head(self) -> None:
         self._head = 0
-        self._wait(SLOWEST_HEAD)
+        self._wait(self.slowest_head)
 
     def _wait(self, seconds: float | None) -> None:
         if self._timer is not None:
@@ -134,7 +137,7 @@ class Watched(HttpToolsProtocol):
 
     def _is_late(self) -> None:
         if self.flow.read_paused:  # it is we who are slow
-            self._wait(SLOWEST_PIECE)
+            self._wait(self.slowest_piece)
         elif self._head is not None or self.cycle.response_started:
             self._cut(b"")
         else:

@@ -294,3 +294,19 @@ def _resident(pid: int) -> int:
     status = Path(f"/proc/{pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
     return int(line.split()[1]) * 1024
+
+
+def test_a_client_that_asks_before_it_sends_is_told_to_go_on(
+    proxy: RunningProxy, upstream: Upstream
+) -> None:
+    lines = [
+        "Expect: 100-continue",
+        "Content-Type: application/json",
+        f"Content-Length: {len(NOTHING)}",
+    ]
+    with proxy.connect() as connection:
+        connection.sendall(request("/v1/chat/completions", *lines))
+        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(NOTHING)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+    assert upstream.received[-1].header("expect") is None
