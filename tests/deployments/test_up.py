@@ -70,7 +70,7 @@ def test_a_night_started_through_it_is_the_persons_own_and_stands_in_the_history
     assert up.person.lessons()
     (run,) = up.ready().runs("nightly")
     assert run["state"]["type"] == "COMPLETED"
-    assert run["name"] in up.person("prefect", "flow-run", "ls", **up.env).out
+    assert run["id"] in up.person("prefect", "flow-run", "ls", **up.env, COLUMNS="200").out
     assert "COMPLETED" in up.person("prefect", "flow-run", "inspect", run["id"], **up.env).out
     assert "Finished in state" in up.person("prefect", "flow-run", "logs", run["id"], **up.env).out
 
@@ -95,6 +95,7 @@ def test_the_persons_own_prefect_is_not_used(up: Up) -> None:
     assert up.home.credential.read_text().strip() not in told.out
 
 
+@pytest.mark.slow
 def test_a_second_run_is_cancelled_or_waits_as_its_deployment_says(up: Up) -> None:
     """A run that waits for the store holds its deployment's one slot."""
     server, store = up.ready(), up.person.home / "store.lock"
