@@ -1,4 +1,4 @@
-"""Read the world: transcripts that changed become sessions, turns and episodes.
+"""Read the world: transcripts that changed become sessions, turns and episodes, a record a file.
 
 Incremental and idempotent: an append costs its new bytes and its session's kept words, a file read
 twice changes nothing, and one bad file never stops a night.
@@ -14,10 +14,19 @@ from pathlib import Path
 import orjson
 
 from tasks.domain.project import Probe
-from tasks.domain.proposals import Action, Actor, Change, Proposal, PutProject
+from tasks.domain.proposals import (
+    Action,
+    Actor,
+    Change,
+    Proposal,
+    PutEpisode,
+    PutProject,
+    Refusal,
+    Stored,
+)
 from tasks.domain.scope import Scope
 from tasks.domain.session import ReadCounts
-from tasks.evidence.claude_code import read_session, session_id_of
+from tasks.evidence.claude_code import read_session
 from tasks.evidence.reading import Mark, NothingRead, SessionRead
 from tasks.evidence.roots import in_words
 from tasks.evidence.states import FileChange, state_of
@@ -25,9 +34,10 @@ from tasks.ingested import Ingested, plain
 from tasks.projects import LeftOut, Projects
 from tasks.sessions import Sessions
 from tasks.settings import Settings
+from tasks.store import gateway
 from tasks.store.handle import Store
 from tasks.transcripts import Changed, Known, Listing, listing, size_of
-from tasks.waiting import Waiting
+from tasks.waypoints import passing
 
 __all__ = ["Ingested", "ingest"]
 
@@ -53,8 +63,7 @@ def ingest(  # noqa: PLR0913  what to read, into what, and by whose clock
 
     Raises:
         NoTranscripts: when a root cannot be read at all.
-        StoreError, WriteFailed: when the store or the disk gives out; what is committed stays, and
-            the rest is read again.
+        StoreError, WriteFailed: when the store or the disk gives out; what was read stays.
     """
     report = Ingested()
     reader = _Reader(store, settings, probe, at, report)
@@ -91,8 +100,7 @@ class _Reader:
         self._store, self._settings = store, settings
         self._at, self._report = at, report
         self._projects = Projects(store, probe)
-        self._waiting = Waiting(store, at, report)
-        self._sessions = Sessions(store, self._waiting, at)
+        self._sessions = Sessions(store, at)
         self._counted: set[Path] = set()
 
     def listed(self, roots: Sequence[Path]) -> Listing:
@@ -114,16 +122,14 @@ class _Reader:
         """Read the copies once more whose turns turned out to be an earlier session's."""
         copies = self._sessions.copies
         while copies:
-            path = Path(copies.pop())
+            copies.remove(first := min(copies))
+            path = Path(first)
             self._counted.add(path)
             if path.exists():
-                self._waiting.commit()
-                self.take(Changed(path, FileChange.REWRITTEN, self._known().get(str(path))))
-        self._waiting.commit()
+                self.take(Changed(path, FileChange.REWRITTEN, self._known().get(first)))
 
     def take(self, one: Changed) -> None:
-        """Read one file and let what it gives wait; a file that cannot be read is a problem."""
-        self._waiting.commit_session(session_id_of(one.path))
+        """Read one file and commit what it gives; a file that cannot be read is a problem."""
         seen = _stat(one.path)
         reading = read_session(one.path, resume=self._sessions.resume(one))
         match reading:
@@ -132,7 +138,7 @@ class _Reader:
                 self._report.problems.append(f"{in_words(one.path)}: {reason}")
                 if counts.read or reason == "the file is empty":
                     end = _Read(reading.bytes_read, 0, None, seen)
-                    self._keep([], one, counts, gained, end)
+                    self._commit([], one, counts, gained, end)
             case SessionRead(session=session, mark=mark, cut=cut):
                 gained = self._count(session.counts, one)
                 if cut:
@@ -146,7 +152,7 @@ class _Reader:
                     )
                 left_out, proposals = self._proposals(one, reading)
                 end = _Read(session.bytes_read, reading.lines_read, mark, seen, left_out)
-                self._keep(proposals, one, session.counts, gained, end)
+                self._commit(proposals, one, session.counts, gained, end)
 
     def _proposals(
         self, one: Changed, reading: SessionRead
@@ -166,7 +172,7 @@ class _Reader:
         self._report.sessions = len(self._sessions.stored)
         return None, [_proposal(change, scope) for change in (PutProject(project), *changes)]
 
-    def _keep(
+    def _commit(
         self,
         proposals: list[Proposal],
         one: Changed,
@@ -189,7 +195,16 @@ class _Reader:
             "counts": plain(counts),
             "gained": gained,
         }
-        self._waiting.add(one.path, kept, proposals)
+        receipt = gateway.commit(self._store, proposals, at=self._at, ingest={str(one.path): kept})
+        passing("ingest.committed")
+        for proposal, decision in zip(proposals, receipt.decisions, strict=True):
+            match decision:
+                case Stored() if isinstance(proposal.change, PutEpisode):
+                    self._report.episodes[proposal.change.episode.kind] += 1
+                case Refusal(reason, _):
+                    self._report.refused[reason] += 1
+                case _:
+                    pass
 
     def _count(self, counts: ReadCounts, one: Changed) -> dict[str, int]:
         """Count the lines that this reading is the first to see: none of a file read again."""

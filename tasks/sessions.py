@@ -34,7 +34,6 @@ from tasks.store import reads
 from tasks.store.handle import Store
 from tasks.store.reads import Ids, Query, Subject
 from tasks.transcripts import Changed
-from tasks.waiting import Waiting
 from tasks.waypoints import passing
 
 
@@ -48,7 +47,6 @@ class Sessions:
     """
 
     store: Store
-    waiting: Waiting
     at: datetime
     stored: set[str] = field(default_factory=set)
     copies: set[str] = field(default_factory=set)
@@ -122,7 +120,6 @@ class Sessions:
         A later one that was read first holds copies of this session's turns; it is read again.
         """
         ids = {turn_id(turn.uuid): turn.uuid for turn in session.turns}
-        self.waiting.commit_turns(ids)
         rows = self.store.database.rows(
             "SELECT t.turn, s.started, s.path FROM turns t JOIN sessions s "
             "ON s.agent = t.agent AND s.id = t.session_id "

@@ -116,6 +116,22 @@ def test_a_conversation_becomes_a_session_its_episodes_and_its_words(world: Worl
         assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_each_file_is_a_record_in_the_order_in_which_they_began(world: World) -> None:
+    names = ("late", "early", "middle")
+    for name, minute in zip(names, (40, 0, 20), strict=True):
+        made = world.transcript(name)
+        made.made = minute
+        named(talk(made)).write()
+    with world.home.opened() as store:
+        world.read_into(store)
+        records = [kept.record for kept in store.ledger.records()]
+    assert [[Path(path).stem for path in one.ingest] for one in records] == [
+        ["early"],
+        ["middle"],
+        ["late"],
+    ]
+
+
 def test_reading_twice_changes_nothing(world: World) -> None:
     talk(world.transcript("s1")).write()
     world.read()
