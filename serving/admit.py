@@ -6,6 +6,7 @@ for none; with no token over TCP memory has no part, and whatever project is nam
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -14,14 +15,16 @@ from urllib.parse import unquote
 from starlette.types import Scope
 
 from serving.grants import Grant, Tokens
+from serving.metrics import Counters
 from serving.proxy.apis import header
-from tasks.errors import AmbiguousName, EverestError
+from tasks.errors import AmbiguousName
 
 TOKEN_HEADER: Final = b"x-everest-token"
 PROJECT_HEADER: Final = b"x-everest-project"
 LONGEST_NAME: Final = 1000
 """Characters of a project's name, which may be a path."""
 
+_log = logging.getLogger(__name__)
 _BEGIN: Final = "/t/"
 _PROJECT: Final = "p/"
 
@@ -45,7 +48,7 @@ class Denied:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Decides who may.
+    """Decides who may. What it cannot look up, damaged files and all, opens nothing.
 
     Attributes:
         app: the app_id of the person's own grants.
@@ -57,6 +60,7 @@ class Door:
     app: str
     project_id: Callable[[str], str]
     trusts_loopback: bool
+    counters: Counters
 
     def admit(self, scope: Scope) -> Admitted | Denied:
         """Return what a request may, or why it may not."""
@@ -67,8 +71,10 @@ class Door:
                 grant = self._narrowed(grant, name) if grant is not None else None
         except _NotOpen as why:
             return Denied(asked.path, why.status, f"everest: {why}")
-        except EverestError as error:
-            return Denied(asked.path, 500, f"everest: {error}")
+        except Exception as error:  # noqa: BLE001  memory may never stop a request: it goes without
+            _log.warning("who may could not be told: %s", type(error).__name__)
+            self.counters.door_failures.add(type(error).__name__)
+            grant = None
         return Admitted(asked.path, grant)
 
     def _grant(self, asked: _Asked, uid: int | None) -> Grant | None:

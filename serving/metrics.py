@@ -65,6 +65,12 @@ class Counters:
             "counter",
             ("api", "kind"),
         )
+        self.door_failures = Series(
+            "everest_door_failures_total",
+            "Requests that went without memory because their token or project could not be read.",
+            "counter",
+            ("kind",),
+        )
         self.additions = Series(
             "everest_proxy_additions_total",
             "Requests that could get an addition, by what came of it.",

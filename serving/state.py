@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from serving.admit import Door
@@ -33,7 +33,7 @@ class Serving:
     routes: Routes
     door: Door
     started: datetime
-    counters: Counters = field(default_factory=Counters)
+    counters: Counters
     client: Callable[[], Upstream] = AiohttpUpstream
     addition: Addition | None = None
     tee: MakeTee | None = None
@@ -45,11 +45,13 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
     Raises:
         SettingInvalid: when a route cannot be used.
     """
+    counters = Counters()
     door = Door(
         Tokens(places.tokens),
         settings.app,
         Projects(places).id_of,
         settings.trust_loopback,
+        counters,
     )
     routes = read_routes(settings.routes, os.environ)
-    return Serving(settings, places, routes, door, started)
+    return Serving(settings, places, routes, door, started, counters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from serving.admit import Admitted, Denied, Door
 from serving.grants import Grant, Tokens, add_token, first_token, kept_in, remove_token
+from serving.metrics import Counters
 from tasks.errors import AmbiguousName, TokensDamaged, UnknownToken
 from tests.serving.shipped import Everest
 
@@ -89,7 +91,7 @@ def _id_of(name: str) -> str:
 
 @pytest.fixture
 def door(path: Path) -> Door:
-    return Door(Tokens(path), "default", _id_of, trusts_loopback=False)
+    return Door(Tokens(path), "default", _id_of, trusts_loopback=False, counters=Counters())
 
 
 def _asked(path: str, *headers: tuple[bytes, bytes], uid: int | None = None) -> dict[str, Any]:
@@ -164,8 +166,22 @@ def test_the_unix_socket_opens_every_project(door: Door) -> None:
 
 
 def test_loopback_opens_them_only_when_it_is_trusted(path: Path) -> None:
-    trusting = Door(Tokens(path), "default", _id_of, trusts_loopback=True)
+    trusting = Door(Tokens(path), "default", _id_of, trusts_loopback=True, counters=Counters())
     assert trusting.admit(_asked("/v1/x")) == Admitted("/v1/x", Grant("default", None, "loopback"))
+
+
+def test_what_cannot_be_looked_up_opens_nothing_and_stops_nothing(door: Door, path: Path) -> None:
+    """A request goes on without memory, and it is counted."""
+    path.write_text("damaged")
+    assert door.admit(_asked("/t/ev_some/p/boat/v1/x")) == Admitted("/v1/x", None)
+    assert door.counters.door_failures.value("TokensDamaged") == 1
+
+    def broken(_name: str) -> str:
+        raise OSError("a path of the person's")
+
+    door = replace(door, project_id=broken)
+    assert door.admit(_asked("/v1/x", _project("boat"), uid=1)) == Admitted("/v1/x", None)
+    assert door.counters.door_failures.value("OSError") == 1
 
 
 # --- the commands ---

@@ -1,0 +1,58 @@
+"""The guard alone, whatever HTTP server stands before it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from serving.guard import foreign, malformed
+
+HOST = (b"host", b"localhost:8787")
+
+
+def _scope(*headers: tuple[bytes, bytes], path: str = "/v1/x", target: bytes = b"/v1/x") -> Any:
+    return {"headers": [HOST, *headers], "path": path, "state": {"target": target}}
+
+
+def test_a_plain_request_is_neither_malformed_nor_foreign() -> None:
+    scope = _scope((b"content-length", b"1"), (b"upgrade", b"WebSocket"))
+    assert malformed(scope) is None
+    assert foreign(scope["headers"]) is None
+    assert malformed({"headers": [HOST], "path": "/a/.well-known/..x"}) is None
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        _scope((b"transfer-encoding", b"chunked"), (b"content-length", b"1")),
+        _scope((b"content-length", b"1"), (b"content-length", b"1")),
+        _scope(HOST),
+        _scope((b"upgrade", b"h2c")),
+        _scope(target=b"http://localhost/v1/x"),
+        _scope(target=b"*"),
+        _scope(path="/v1/../x"),
+        _scope(path="/v1/."),
+        _scope(path="/v1\\..\\x"),
+    ],
+)
+def test_what_servers_may_read_in_two_ways_is_malformed(scope: Any) -> None:
+    told = malformed(scope)
+    assert told is not None
+    assert told[0] == 400
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [(b"host", b"evil.example")],
+        [HOST, (b"origin", b"null")],
+        [HOST, (b"origin", b"https://localhost:8787")],
+        [HOST, (b"sec-fetch-site", b"cross-site")],
+    ],
+)
+def test_what_a_foreign_page_sends_is_foreign(headers: list[tuple[bytes, bytes]]) -> None:
+    told = foreign(headers)
+    assert told is not None
+    assert told[0] == 403
