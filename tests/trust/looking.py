@@ -91,7 +91,8 @@ def _unfolded(store: Store) -> dict[str, int]:
     """Return the bytes of each segment that the store does not hold yet."""
     offsets = dict(store.database.rows("SELECT segment, bytes FROM journal_offsets"))
     sizes = {path.name: path.stat().st_size for path in store.places.journal.glob("*.jsonl")}
-    return {name: size - offsets.get(name, 0) for name, size in sizes.items()}
+    left = {name: size - offsets.get(name, 0) for name, size in sizes.items()}
+    return {name: rest for name, rest in left.items() if rest}
 
 
 def _chain(store: Store) -> str:
