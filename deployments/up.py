@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Final
 
 from deployments.credential import prepare
+from deployments.overdue import settle_due_night
 from deployments.server import (
     answers,
     probe,
@@ -98,7 +99,7 @@ class Running:
 
 
 def up(where: Setting, *, tell: Tell, runs: Callable[[Running], None]) -> None:
-    """Run the server and the schedules until a signal comes.
+    """Run the server and the schedules until a signal comes; a night that is due is run at once.
 
     Args:
         where: what this process works with.
@@ -131,7 +132,9 @@ def up(where: Setting, *, tell: Tell, runs: Callable[[Running], None]) -> None:
         swap_file(home.state, json.dumps({"origin": watched.origin}).encode())
         stack.callback(lambda: home.state.unlink(missing_ok=True))
         runs(Running(home, watched))
+        settled = False
         while not stopped.wait(_TICK):
+            settled = settled or settle_due_night(where, watched)
             for keeper in keepers:
                 keeper.look(stopped, tell)
         tell("stopping")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -16,6 +17,7 @@ import pytest
 
 from deployments.table import TABLE
 from tasks.prefect_home import server_up
+from tasks.runs import due
 from tasks.store.lock import writer_lock
 from tests.deployments.running import Up, running_up
 from tests.prefect_server import Server, free_port, until
@@ -30,12 +32,28 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     with running_up(tmp_path_factory.mktemp("up")) as one:
         one.ready()
         until(lambda: len(_deployed(one)) == len(TABLE), one.home.log("schedules").read_text)
+        until(lambda: list(_nights(one).values()) == ["COMPLETED"], lambda: str(_nights(one)))
         yield one
 
 
 def _deployed(up: Up) -> dict[str, dict[str, Any]]:
     found = up.ready().asks("/deployments/filter")
     return {one["name"]: one for one in found}
+
+
+def _nights(up: Up) -> dict[str, str]:
+    return {run["id"]: run["state"]["type"] for run in up.ready().runs("nightly")}
+
+
+def test_a_night_that_is_due_is_run_as_it_starts_and_no_second_one(up: Up) -> None:
+    log = up.person.home / "runs.jsonl"
+    begun = [
+        one for one in map(json.loads, log.read_bytes().splitlines()) if one["what"] == "begun"
+    ]
+
+    assert [one["flow"] for one in begun] == ["nightly"]
+    assert not due(log, now=datetime.now(UTC), zone=UTC)
+    assert up.person("night", "--if-due", **up.env).out.startswith("No night is due")
 
 
 def test_it_tells_where_to_look_and_how_to_get_in_but_not_the_secret(up: Up) -> None:
@@ -62,13 +80,14 @@ def test_it_serves_every_flow_at_its_times_in_the_persons_zone(up: Up) -> None:
 
 
 def test_a_night_started_through_it_is_the_persons_own_and_stands_in_the_history(up: Up) -> None:
+    before = set(_nights(up))
     up.person.works_a_week(datetime.now(UTC))
 
     told = up.person("prefect", "deployment", "run", "nightly/nightly", "--watch", **up.env)
 
     assert told.code == 0, told.err + up.home.log("schedules").read_text()[-3000:]
     assert up.person.lessons()
-    (run,) = up.ready().runs("nightly")
+    (run,) = (one for one in up.ready().runs("nightly") if one["id"] not in before)
     assert run["state"]["type"] == "COMPLETED"
     assert run["id"] in up.person("prefect", "flow-run", "ls", **up.env, COLUMNS="200").out
     assert "COMPLETED" in up.person("prefect", "flow-run", "inspect", run["id"], **up.env).out
@@ -76,12 +95,12 @@ def test_a_night_started_through_it_is_the_persons_own_and_stands_in_the_history
 
 
 def test_a_night_in_another_terminal_reports_to_it(up: Up) -> None:
-    before = {run["id"] for run in up.ready().runs("nightly")}
+    before = set(_nights(up))
 
     told = up.person("night", "--json", **up.env)
 
     assert told.code == 0, told.err
-    after = {run["id"]: run["state"]["type"] for run in up.ready().runs("nightly")}
+    after = _nights(up)
     assert [after[one] for one in after if one not in before] == ["COMPLETED"]
 
 
