@@ -14,9 +14,9 @@ from urllib.parse import unquote
 
 from starlette.types import Scope
 
-from serving.grants import Grant, Tokens
+from serving.grants import PREFIX, Grant, Tokens
 from serving.metrics import Counters
-from serving.proxy.apis import header
+from serving.proxy.apis import CREDENTIALS, Headers, header
 from tasks.errors import AmbiguousName
 
 TOKEN_HEADER: Final = b"x-everest-token"
@@ -25,6 +25,7 @@ LONGEST_NAME: Final = 1000
 """Characters of a project's name, which may be a path."""
 
 _log = logging.getLogger(__name__)
+_PREFIX: Final = PREFIX.encode()
 _BEGIN: Final = "/t/"
 _PROJECT: Final = "p/"
 
@@ -66,7 +67,7 @@ class Door:
         """Return what a request may, or why it may not."""
         asked = _Asked.of(scope)
         try:
-            grant = self._grant(asked, scope.get("state", {}).get("uid"))
+            grant = self._grant(asked, scope)
             for name in asked.projects:
                 grant = self._narrowed(grant, name) if grant is not None else None
         except _NotOpen as why:
@@ -77,13 +78,15 @@ class Door:
             grant = None
         return Admitted(asked.path, grant)
 
-    def _grant(self, asked: _Asked, uid: int | None) -> Grant | None:
+    def _grant(self, asked: _Asked, scope: Scope) -> Grant | None:
+        if b"key=" + _PREFIX in scope.get("query_string", b""):
+            raise _NotOpen(400, "a token goes into the path or a header, not into the query")
         if asked.token is not None:
             found = self.tokens.grant(asked.token)
             if found is None:
                 raise _NotOpen(401, "no such token; `everest token add` makes one")
             return found
-        if uid is not None:
+        if scope.get("state", {}).get("uid") is not None:
             return Grant(self.app, None, "socket")
         return Grant(self.app, None, "loopback") if self.trusts_loopback else None
 
@@ -108,7 +111,10 @@ class _NotOpen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a request says of itself: `/t/<token>/p/<project>/v1/…`, or headers, or neither."""
+    """What a request says of itself: `/t/<token>/p/<project>/v1/…`, or headers, or neither.
+
+    A token may also stand where an app puts its key; it is known by how it begins.
+    """
 
     path: str
     token: str | None
@@ -120,13 +126,23 @@ class _Asked:
         named = header(scope["headers"], PROJECT_HEADER)
         projects = () if named is None else (_text(named),)
         if not path.startswith(_BEGIN):
-            token = header(scope["headers"], TOKEN_HEADER)
-            return cls(path, None if token is None else token.decode("latin-1"), projects)
+            return cls(path, _token_in(scope["headers"]), projects)
         token, _, rest = path[len(_BEGIN) :].partition("/")
         if rest.startswith(_PROJECT):
             project, _, rest = rest[len(_PROJECT) :].partition("/")
             projects = (unquote(project, errors="replace"), *projects)
         return cls("/" + rest, unquote(token), projects)
+
+
+def _token_in(headers: Headers) -> str | None:
+    for name, value in headers:
+        if name == TOKEN_HEADER:
+            return value.decode("latin-1")
+        if name in CREDENTIALS:
+            word = value.rpartition(b" ")[2]
+            if word.startswith(_PREFIX):
+                return word.decode("latin-1")
+    return None
 
 
 def _text(value: bytes) -> str:

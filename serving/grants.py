@@ -22,7 +22,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from tasks.durable import make_file, make_folder, swap_file
 from tasks.errors import TokensDamaged, UnknownToken
 
-PREFIX: Final = "ev_"
+PREFIX: Final = "everest_"
+"""How every token begins, so that one can be told from a model server's key."""
 SHOWN: Final = 12
 
 

@@ -13,6 +13,9 @@ from urllib.parse import unquote
 
 import orjson
 
+CREDENTIALS: Final = frozenset((b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key"))
+"""Headers in which the APIs' clients send their key."""
+
 Headers = list[tuple[bytes, bytes]]
 """Names in small letters, as ASGI gives them, in the order in which they came."""
 

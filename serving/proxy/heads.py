@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from serving.proxy.apis import Api, Headers
+from serving.grants import PREFIX
+from serving.proxy.apis import CREDENTIALS, Api, Headers
 from serving.proxy.routes import Route
 
 _HOP_BY_HOP: Final = frozenset(
@@ -15,22 +16,22 @@ _HOP_BY_HOP: Final = frozenset(
 )
 _NOT_SENT: Final = _HOP_BY_HOP | {b"host", b"expect"}
 _OURS: Final = b"x-everest-"
-_CREDENTIALS: Final = frozenset((b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key"))
+_TOKEN: Final = PREFIX.encode()
 _KEPT_CODINGS: Final = (b"gzip", b"deflate", b"identity")
 
 
 def outgoing(headers: Headers, route: Route, *, length_is_known: bool) -> Headers:
     """Return a request's headers for its server.
 
-    Left out are those of one connection, our own, the length where the body's bytes tell it, and
-    the client's credential where the route has its own.
+    Left out are those of one connection, our own, the length where the body's bytes tell it, the
+    client's credential where the route has its own, and a token of ours in a credential's place.
     """
     left_out = _NOT_SENT | _named_by_connection(headers)
     if length_is_known:
         left_out |= {b"content-length"}
     if route.key is not None:
-        left_out |= _CREDENTIALS
-    sent = [one for one in headers if one[0] not in left_out and not one[0].startswith(_OURS)]
+        left_out |= CREDENTIALS
+    sent = [one for one in headers if one[0] not in left_out and not _is_ours(*one)]
     return sent if route.key is None else [*sent, _credential(route.api, route.key)]
 
 
@@ -52,6 +53,10 @@ def incoming(headers: Headers) -> Headers:
 def without_key(query: str) -> str:
     """Return a query without the credential that Gemini's clients may put there."""
     return "&".join(part for part in query.split("&") if not part.startswith("key="))
+
+
+def _is_ours(name: bytes, value: bytes) -> bool:
+    return name.startswith(_OURS) or (name in CREDENTIALS and _TOKEN in value)
 
 
 def _named_by_connection(headers: Headers) -> frozenset[bytes]:

@@ -15,6 +15,8 @@ import pytest
 from serving.admit import Admitted, Denied, Door
 from serving.grants import Grant, Tokens, add_token, first_token, kept_in, remove_token
 from serving.metrics import Counters
+from serving.proxy.heads import outgoing
+from serving.proxy.routes import read_routes
 from tasks.errors import AmbiguousName, TokensDamaged, UnknownToken
 from tests.serving.shipped import Everest
 
@@ -119,6 +121,37 @@ def test_the_prefix_is_taken_off_and_names_token_and_project(door: Door, path: P
     assert door.admit(_asked(f"/t/{words}/v1/x")) == Admitted("/v1/x", whole)
     header = (b"x-everest-token", words.encode())
     assert door.admit(_asked("/v1/x", header)) == Admitted("/v1/x", whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        (b"authorization", b"Bearer "),
+        (b"authorization", b""),
+        (b"x-api-key", b""),
+        (b"x-goog-api-key", b""),
+    ],
+)
+def test_a_token_may_stand_where_an_app_puts_its_key_and_is_not_sent_on(
+    door: Door, path: Path, name: bytes, before: bytes
+) -> None:
+    words, token = add_token(path, app="chat", projects=None, made=NOW)
+    header = (name, before + words.encode())
+    assert door.admit(_asked("/v1/x", header)) == Admitted(
+        "/v1/x", Grant("chat", None, token.shown)
+    )
+    assert door.admit(_asked("/v1/x", (name, before + b"sk-x"))) == Admitted("/v1/x", None)
+    route = read_routes("*=http://a;api=openai", {}).entries[0]
+    sent = outgoing([header, (b"x-kept", b"1")], route, length_is_known=True)
+    assert sent == [(b"x-kept", b"1")]
+    wrong = door.admit(_asked("/v1/x", (name, before + b"everest_wrong")))
+    assert isinstance(wrong, Denied)
+    assert wrong.status == 401
+
+
+def test_a_token_in_the_query_is_refused(door: Door) -> None:
+    for query, kind in [(b"key=everest_x", Denied), (b"key=AIza-x", Admitted)]:
+        assert isinstance(door.admit({**_asked("/v1/x"), "query_string": query}), kind)
 
 
 def test_a_token_that_opens_nothing_is_refused_and_not_repeated(door: Door) -> None:
