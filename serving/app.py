@@ -56,10 +56,12 @@ class App:
         self._forward = Forward(
             serving.routes, upstream, serving.counters, serving.addition, serving.tee
         )
+        serving.reader.start()
         try:
             yield
         finally:
             self._forward = None
+            serving.reader.close()
             await upstream.close()
 
 

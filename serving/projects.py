@@ -5,23 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from tasks.domain.project import identify, project_id
+from serving.reader import Reader
+from tasks.domain.project import Identified, identify, project_id
 from tasks.errors import UnknownProject
 from tasks.evidence.folders import probe
 from tasks.memory import Memory
-from tasks.settings import Places
+from tasks.store.view import View
 
 MOST: Final = 1000
 """Names that are kept; a caller that invents more of them starts the list anew."""
 
 
 class Projects:
-    """Names looked up in the view, kept until another view is published."""
+    """Names looked up in the memory, kept until another view is published."""
 
-    def __init__(self, places: Places) -> None:
-        self._places = places
-        self._seen: int | None = None
-        self._ids: dict[str, str] = {}
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._seen: View | None = None
+        self._named: dict[str, Identified] = {}
 
     def id_of(self, name: str) -> str:
         """Return the id of the project that an id, a name or an absolute path means.
@@ -30,26 +31,35 @@ class Projects:
 
         Raises:
             AmbiguousName: when several are meant.
+            ViewDamaged: when the view cannot be read.
         """
-        seen = _published(self._places.view / "current")
-        if seen != self._seen or len(self._ids) >= MOST:
-            self._ids, self._seen = {}, seen
-        if name not in self._ids:
-            self._ids[name] = self._looked_up(name)
-        return self._ids[name]
+        return self.named(name).project_id
 
-    def _looked_up(self, name: str) -> str:
-        memory = Memory(self._places)
+    def named(self, name: str) -> Identified:
+        """Return the project that a name means, as `id_of` does."""
+        memory = self._reader.memory()
+        if memory.view is not self._seen or len(self._named) >= MOST:
+            self._named, self._seen = {}, memory.view
+        found = self._named.get(name)
+        if found is None:
+            found = self._named[name] = _looked_up(name, memory)
+        return found
+
+    def of_id(self, wanted: str) -> Identified:
+        """Return a project by its id; one that is new is as it was named lately, if it was."""
         try:
-            return memory.project(name).project_id
+            known = self._reader.memory().project(wanted)
         except UnknownProject:
-            if Path(name).is_absolute():
-                return identify(name, memory.known_cwds(), probe).project_id
-            return project_id(name)
+            named = [one for one in list(self._named.values()) if one.project_id == wanted]
+            return named[0] if named else Identified(wanted, wanted, wanted)
+        return Identified(known.project_id, known.path, known.name)
 
 
-def _published(current: Path) -> int | None:
+def _looked_up(name: str, memory: Memory) -> Identified:
     try:
-        return current.stat().st_mtime_ns
-    except OSError:
-        return None
+        known = memory.project(name)
+    except UnknownProject:
+        if Path(name).is_absolute():
+            return identify(name, memory.known_cwds(), probe)
+        return Identified(project_id(name), name, name)
+    return Identified(known.project_id, known.path, known.name)

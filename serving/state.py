@@ -14,6 +14,7 @@ from serving.projects import Projects
 from serving.proxy.calls import Addition, MakeTee
 from serving.proxy.routes import Routes, read_routes
 from serving.proxy.upstream import AiohttpUpstream, Upstream
+from serving.reader import Reader
 from tasks.settings import Places, Settings
 
 
@@ -22,6 +23,8 @@ class Serving:
     """One serving process.
 
     Attributes:
+        reader: the memory, read; and where this process appends.
+        projects: what the projects are that requests name.
         started: when, in UTC.
         client: makes the client for model servers, inside the running loop.
         addition: what is put into proxied requests; None adds nothing.
@@ -32,6 +35,8 @@ class Serving:
     places: Places
     routes: Routes
     door: Door
+    reader: Reader
+    projects: Projects
     started: datetime
     counters: Counters
     client: Callable[[], Upstream] = AiohttpUpstream
@@ -45,13 +50,14 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
     Raises:
         SettingInvalid: when a route cannot be used.
     """
-    counters = Counters()
+    counters, reader = Counters(), Reader(settings, places)
+    projects = Projects(reader)
     door = Door(
         Tokens(places.tokens),
         settings.app,
-        Projects(places).id_of,
+        projects.id_of,
         settings.trust_loopback,
         counters,
     )
     routes = read_routes(settings.routes, os.environ)
-    return Serving(settings, places, routes, door, started, counters)
+    return Serving(settings, places, routes, door, reader, projects, started, counters)

@@ -5,6 +5,7 @@ It opens no store and takes no lock. A scope that is not known reads as empty; n
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from tasks.domain.scope import GLOBAL, Scope
 from tasks.domain.units import Lifecycle, Project, Trust
 from tasks.errors import AmbiguousName, UnknownUnit, UsageError
 from tasks.settings import Places
+from tasks.store import journal
+from tasks.store.journal import Append
 from tasks.store.keys import digest_key
 from tasks.store.overlay import Overlay, overlay
 from tasks.store.rows import scope_of
@@ -35,10 +38,15 @@ class Found:
 
 
 class Memory:
-    """One consistent reading: a view and the overlay that belongs to it."""
+    """One consistent reading: a view and the overlay that belongs to it.
 
-    def __init__(self, places: Places) -> None:
+    Attributes:
+        append: how this process says something to the journal.
+    """
+
+    def __init__(self, places: Places, append: Append | None = None) -> None:
         self.places = places
+        self.append: Append = append or functools.partial(journal.append, places.journal)
         self.view: View | None = current(places.view)
 
     @functools.cached_property
@@ -57,6 +65,12 @@ class Memory:
         """Return what was said since the view."""
         offsets = self.view.manifest.offsets if self.view else {}
         return overlay(self.places.journal, offsets, key=self.key)
+
+    def under(self, later: Overlay) -> Memory:
+        """Return the same view with what was said since under it, as `later` has it."""
+        reading = copy.copy(self)
+        reading.overlay = later
+        return reading
 
     @functools.cached_property
     def projects(self) -> list[Project]:

@@ -106,11 +106,8 @@ class Lessons:
 
 def lessons_in(view: ScopeView | None) -> Lessons:
     """Return the lessons that a published scope holds."""
-    at, rows = [], []
-    for i, row in enumerate(view.rows if view else ()):
-        if row["unit"] == "lesson":
-            at.append(i)
-            rows.append(row)
+    at = view.lessons if view else np.zeros(0, dtype=np.int64)
+    rows = [view.rows[int(i)] for i in at] if view else []
     dense = view.vectors if view else None
     vectors = np.zeros((len(rows), 0), dtype=np.float32) if dense is None else dense.matrix[at]
     return Lessons(

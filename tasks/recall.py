@@ -24,7 +24,6 @@ from tasks.embedding.index import build_lexical
 from tasks.embedding.space import Space
 from tasks.memory import Memory
 from tasks.ranking import Asked, Corpus, Hit, rank
-from tasks.store import journal
 from tasks.store.view import ScopeView
 
 DEFAULT_K: Final = 8
@@ -67,9 +66,7 @@ def touch(memory: Memory, found: Sequence[Recalled], *, actor: Actor, at: dateti
             unit = [one.row["unit"], one.row["id"]]
             by_scope.setdefault(one.scope, []).append(unit)
     for scope, units in by_scope.items():
-        journal.append(
-            memory.places.journal, "touch", {"units": units}, scope=scope, actor=actor, at=at
-        )
+        memory.append("touch", {"units": units}, scope=scope, actor=actor, at=at)
 
 
 def fenced(found: Sequence[Recalled], day: Callable[[datetime], str]) -> str:

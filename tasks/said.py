@@ -20,7 +20,6 @@ from tasks.domain.units import Project
 from tasks.errors import Refused, UsageError
 from tasks.memory import Found, Memory
 from tasks.settings import Places
-from tasks.store import journal
 
 MAX_NOTE = 4_000
 
@@ -66,7 +65,7 @@ def remember(  # noqa: PLR0913  what, for whom, by whom and when
             "this was rejected or forgotten before", "`everest lessons --rejected` lists what was"
         )
     body = {"text": clean, "project": asdict(project)}
-    journal.append(memory.places.journal, "remember", body, scope=scope, actor=actor, at=at)
+    memory.append("remember", body, scope=scope, actor=actor, at=at)
     unit = note_id(memory.key_for_writing(), scope, canon.canon(clean, 1))
     return Accepted(unit, "it can be recalled from now on")
 
@@ -97,7 +96,7 @@ def decide(  # noqa: PLR0913  who decides what, about which unit, and why
         "digests": memory.digests([found.row["text"]]),
         "reason": reason.strip(),
     }
-    journal.append(memory.places.journal, "decide", body, scope=found.scope, actor=actor, at=at)
+    memory.append("decide", body, scope=found.scope, actor=actor, at=at)
     return Accepted(found.row["id"], _consequence(verb, actor))
 
 
@@ -152,5 +151,5 @@ def arrange(  # noqa: PLR0913  what becomes of which project, by whom and when
         "path": project.path,
         "old_name": project.name,
     }
-    journal.append(memory.places.journal, "decide", body, scope=scope, actor=actor, at=at)
+    memory.append("decide", body, scope=scope, actor=actor, at=at)
     return Accepted(project.project_id, "the next run of everest takes it in")

@@ -143,6 +143,7 @@ class Places:
         self.ledger = self.home / "ledger"
         self.journal = self.home / "journal"
         self.view = self.home / "view"
+        self.relay = self.home / "relay"
         self.evidence = self.home / "evidence"
         self.memory = self.home / "memory"
         self.keys = self.home / "keys"

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import orjson
 
@@ -76,6 +76,16 @@ class Read:
     cut: int
 
 
+class Append(Protocol):
+    """How a process appends: to the shared segment, or to one of its own."""
+
+    def __call__(
+        self, op: str, body: Mapping[str, Any], *, scope: Scope, actor: Actor, at: datetime
+    ) -> Line:
+        """Append one line; return it once durable."""
+        ...
+
+
 def append(  # noqa: PLR0913  a line says what, whose, by whom and when
     folder: Path, op: str, body: Mapping[str, Any], *, scope: Scope, actor: Actor, at: datetime
 ) -> Line:
@@ -86,18 +96,24 @@ def append(  # noqa: PLR0913  a line says what, whose, by whom and when
     Raises:
         WriteFailed: when the disk refuses; nothing is acknowledged then.
     """
-    line = Line(f"{iso(at)}-{secrets.token_hex(6)}", op, iso(at), actor, scope, _redacted(body))
+    line = new_line(op, body, scope=scope, actor=actor, at=at)
     make_folder(folder)
     with locked(folder / ".lock", fcntl.LOCK_SH):
         passing("journal.locked")
         segment = folder / _shared_segment(folder, at)
         is_new = not segment.exists()
-        append_line(segment, after_a_cut(segment) + _encode(line))
+        append_line(segment, after_a_cut(segment) + encoded(line))
         passing("journal.appended")
         if is_new:
             sync_folder(folder)
     passing("journal.acknowledged", op)
     return line
+
+
+def new_line(op: str, body: Mapping[str, Any], *, scope: Scope, actor: Actor, at: datetime) -> Line:
+    """Return a line with an id of its own; every string in `body` is redacted."""
+    name = f"{iso(at)}-{secrets.token_hex(6)}"
+    return Line(name, op, iso(at), actor, scope, _redacted(body))
 
 
 def write_segment(folder: Path, name: str, lines: Iterable[Line]) -> None:
@@ -106,7 +122,7 @@ def write_segment(folder: Path, name: str, lines: Iterable[Line]) -> None:
     Raises:
         WriteFailed: when the disk refuses.
     """
-    swap_file(folder / name, b"".join(_encode(line) for line in lines))
+    swap_file(folder / name, b"".join(encoded(line) for line in lines))
 
 
 def is_decision(line: Line) -> bool:
@@ -198,7 +214,8 @@ def exclusive(folder: Path) -> Iterator[None]:
         yield
 
 
-def _encode(line: Line) -> bytes:
+def encoded(line: Line) -> bytes:
+    """Return a line as it stands in a segment."""
     record = {
         "v": VERSION,
         "id": line.id,

@@ -20,6 +20,8 @@ from tasks.domain.units import Grounding, Project
 from tasks.store.journal import DECIDERS, Line, unfolded
 
 HIDING = ("reject", "forget", "veto")
+LAID = ("remember", "decide", "edit_file")
+"""The ops that lay anything over a view."""
 
 Buried = tuple[Scope, str]
 
@@ -68,22 +70,35 @@ def overlay(journal: Path, offsets: Mapping[str, int], *, key: bytes | None) -> 
         key: the key of digests; None before the first night, when no note can have been made.
     """
     read = list(unfolded(journal, offsets))
-    lines = sorted((line for one in read for line in one.lines), key=lambda line: line.at)
-    decided = [line for line in lines if line.op == "decide" and line.body["verb"] in HIDING]
+    lines = [line for one in read for line in one.lines]
+    return laid(lines, key=key, lines=len(lines), bad=sum(one.bad for one in read))
+
+
+def laid(said: Iterable[Line], *, key: bytes | None, lines: int, bad: int) -> Overlay:
+    """Return the overlay of journal lines, in any order.
+
+    Args:
+        said: the lines; those of ops that are not in `LAID` lay nothing over a view.
+        key: the key of digests.
+        lines: how many lines no night has folded.
+        bad: how many of what was read are no lines.
+    """
+    ordered = sorted(said, key=lambda line: line.at)
+    decided = [line for line in ordered if line.op == "decide" and line.body["verb"] in HIDING]
     hidden = frozenset(unit for line in decided for unit in _hides(line))
     buried = frozenset(
         (line.scope, digest) for line in decided for _, digest in line.body.get("digests", ())
     )
     return Overlay(
-        notes=tuple(_notes(lines, key, hidden, buried)) if key else (),
+        notes=tuple(_notes(ordered, key, hidden, buried)) if key else (),
         hidden=hidden,
         buried=buried,
         replaced={
-            line.body["lesson_id"]: line.body["text"] for line in lines if line.op == "edit_file"
+            line.body["lesson_id"]: line.body["text"] for line in ordered if line.op == "edit_file"
         },
-        lines=len(lines),
-        bad=sum(one.bad for one in read),
-        projects=tuple(_projects(lines)),
+        lines=lines,
+        bad=bad,
+        projects=tuple(_projects(ordered)),
         decided=frozenset(
             unit for line in decided if line.actor in DECIDERS for unit in _hides(line)
         ),

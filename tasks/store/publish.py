@@ -188,6 +188,8 @@ def _seal(folder: Path) -> None:
 def _save(folder: Path, units: Sequence[Unit], passages: Sequence[Passage]) -> None:
     both: list[Unit | Passage] = [*units, *passages]
     _save_rows(folder, (one.row for one in both))
+    lessons = [row for row, unit in enumerate(units) if unit.row["unit"] == "lesson"]
+    np.save(folder / "lessons.npy", np.array(lessons, dtype=np.int64), allow_pickle=False)
     _save_array(folder, "at", [one.at for one in both])
     _save_array(folder, "strength", [unit.strength for unit in units] + [0.0] * len(passages))
     _save_array(folder, "as-of", [unit.as_of for unit in units] + [0.0] * len(passages))

@@ -147,6 +147,20 @@ class ScopeView:
             found = Dense.load(self._folder / "vectors")
         return found if found.matrix.shape[1] else None
 
+    @functools.cached_property
+    def lessons(self) -> NDArray[np.int64]:
+        """Return which rows are lessons, ascending.
+
+        Of a folder that was published before there was such a list every row is looked at.
+        """
+        path = self._folder / "lessons.npy"
+        if not path.exists():
+            found = [i for i, row in enumerate(self.rows) if row["unit"] == "lesson"]
+            return np.array(found, dtype=np.int64)
+        with _as_published(path):
+            listed: NDArray[np.int64] = np.load(path, mmap_mode="r")
+        return listed
+
     def strengths(self, now: float) -> NDArray[np.float64]:
         """Return each row's strength at `now`, halved every 45 whole days; a passage has none."""
         value, as_of = self._strength

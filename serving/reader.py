@@ -1,0 +1,191 @@
+"""The warm reader: one a process, over the newest view with the journal's tail laid over it.
+
+Invariants: it never opens the store; each reading is one view whole, the newest that was published
+before it was asked for, with everything that was acknowledged by then; an old view is let go.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tasks.domain.scope import GLOBAL, Scope
+from tasks.embedding.choose import Chosen, choose
+from tasks.embedding.space import WORDS, Space
+from tasks.errors import EverestError
+from tasks.memory import Memory
+from tasks.prime import Candidate, Lessons, lessons_in
+from tasks.ranking import Asked
+from tasks.relay import Relay
+from tasks.settings import Places, Settings
+from tasks.store.keys import DIGEST_KEY
+from tasks.store.owned import OwnSegment
+from tasks.store.tail import Tail
+
+_WARM: Final = "what is this about"
+
+_Mark = tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One view, what was said since, and its lessons as prime searches them.
+
+    Attributes:
+        marks: of the pointer to the view and of the digests' key: by them it is the newest.
+    """
+
+    marks: tuple[_Mark, _Mark]
+    memory: Memory
+    tail: Tail
+    lessons: dict[Scope, Lessons]
+
+
+class Reader:
+    """The memory as the serving process has it; made without touching the disk, safe in threads.
+
+    Attributes:
+        relay: what was said in each project lately.
+        append: appends to the journal's segment of this process.
+        damage: why the newest view cannot be read, "" while it can.
+    """
+
+    def __init__(self, settings: Settings, places: Places) -> None:
+        self.relay = Relay(places.relay)
+        self.append = OwnSegment(places.journal)
+        self.damage = ""
+        self._settings, self._places = settings, places
+        self._alone = threading.Lock()
+        self._reading: _Reading | None = None
+        self._chosen: Future[Chosen] = Future()
+
+    def start(self) -> None:
+        """Load the space's query encoder, in a thread of its own."""
+        threading.Thread(target=self._load, name="everest-encoder", daemon=True).start()
+
+    def close(self) -> None:
+        """Let go of the journal's segment and of the view."""
+        self.append.close()
+        with self._alone:
+            self._reading = None
+
+    def memory(self) -> Memory:
+        """Return the memory as it is now; hold it for one request, never longer.
+
+        Raises:
+            ViewDamaged: when the newest view cannot be read.
+        """
+        return self._newest().memory
+
+    def scope(self, app: str, project_id: str) -> Scope:
+        """Return the person's scope of a project within an app_id."""
+        return Scope(self._settings.owner, "user", app, project_id)
+
+    @property
+    def space(self) -> Space:
+        """Return the space that questions are read in; just after the start it waits for it.
+
+        Raises:
+            SettingInvalid: when the space that the settings name cannot be used.
+        """
+        return self._chosen.result().space
+
+    def loaded(self) -> Chosen | Exception | None:
+        """Return the chosen space, why there is none, or None while it is loaded."""
+        if not self._chosen.done():
+            return None
+        error = self._chosen.exception()
+        return error if isinstance(error, Exception) else self._chosen.result()
+
+    def candidates(self, text: str, scope: Scope) -> list[Candidate]:
+        """Return every lesson of a scope and of `@global` with its relevance to a text.
+
+        It waits for nothing: until the encoder is loaded, words alone are compared.
+
+        Raises:
+            ViewDamaged: when the view cannot be read.
+        """
+        reading = self._newest()
+        memory, asked = reading.memory, self._asked(text, reading.memory)
+        scopes = [scope] if scope.project_id == GLOBAL else [scope, scope.everywhere()]
+        found = [one for each in scopes for one in _lessons(reading, each).candidates(asked)]
+        return [_worded(one, memory) for one in found if not memory.is_hidden(one.row)]
+
+    def _load(self) -> None:
+        try:
+            chosen = choose(self._settings.embed, self._settings.embed_model, self._places.model)
+            chosen.space.query(_WARM)
+        except Exception as error:  # noqa: BLE001  whoever asks for the space is told
+            self._chosen.set_exception(error)
+        else:
+            self._chosen.set_result(chosen)
+
+    def _asked(self, text: str, memory: Memory) -> Asked:
+        chosen = self.loaded()
+        if not isinstance(chosen, Chosen) or memory.view is None:
+            return Asked(text, None, WORDS)
+        space = chosen.space
+        same = memory.view.manifest.space == space.name
+        return Asked(text, space.query(text) if same else None, space.gauge)
+
+    def _newest(self) -> _Reading:
+        """Return the newest reading; when it is ours, that costs a look at two files and a folder.
+
+        Raises:
+            ViewDamaged: when the newest view cannot be read.
+        """
+        with self._alone:
+            try:
+                self._reading = self._grown(self._reading)
+            except EverestError as error:
+                self._reading, self.damage = None, str(error)
+                raise
+            self.damage = ""
+            return self._reading
+
+    def _grown(self, known: _Reading | None) -> _Reading:
+        marks = self._marks()
+        if known is None or known.marks != marks:
+            return self._opened(marks)
+        if not known.tail.grow():
+            return known
+        memory = known.memory.under(known.tail.overlay(known.memory.key))
+        return _Reading(marks, memory, known.tail, known.lessons)
+
+    def _opened(self, marks: tuple[_Mark, _Mark]) -> _Reading:
+        while True:
+            memory = Memory(self._places, self.append)
+            tail = Tail(self._places.journal, memory.view.manifest.offsets if memory.view else {})
+            tail.grow()
+            before, marks = marks, self._marks()
+            if before == marks:  # else segments may have been put away meanwhile
+                return _Reading(marks, memory.under(tail.overlay(memory.key)), tail, {})
+
+    def _marks(self) -> tuple[_Mark, _Mark]:
+        return _mark(self._places.view / "current"), _mark(self._places.keys / DIGEST_KEY)
+
+
+def _lessons(reading: _Reading, scope: Scope) -> Lessons:
+    found = reading.lessons.get(scope)
+    if found is None:
+        view = reading.memory.view
+        found = reading.lessons[scope] = lessons_in(view.scope(scope) if view else None)
+    return found
+
+
+def _worded(one: Candidate, memory: Memory) -> Candidate:
+    """Return a lesson in the wording that its file was given since the view."""
+    text = memory.overlay.replaced.get(one.id)
+    return one if text is None else Candidate({**one.row, "text": text}, one.relevance)
+
+
+def _mark(path: Path) -> _Mark:
+    """Return what changes when another file takes this one's place; None when it is not there."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns
