@@ -21,7 +21,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def compact(as_json: AsJson = False) -> None:
-    """Make the store's file again without the bytes of what was deleted.
+    """Make the store's file anew, without deleted bytes.
 
     Example: everest compact
     """
@@ -36,10 +36,10 @@ def compact(as_json: AsJson = False) -> None:
 
 
 def check(as_json: AsJson = False) -> None:
-    """Look whether ledger, audit, store and view agree; change nothing.
+    """Look whether ledger, store and view agree.
 
-    It replays the ledger beside the store and compares every row. The first fault ends it with
-    exit code 4 and the command that mends it.
+    It changes nothing: it replays the ledger beside the store and compares every row. The first
+    fault ends it with exit code 4 and the command that mends it.
 
     Example: everest check
     """

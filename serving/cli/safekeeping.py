@@ -34,7 +34,9 @@ def backup(
     ] = KEPT,
     as_json: AsJson = False,
 ) -> None:
-    """Write all of the memory into one file, from which it can be restored elsewhere.
+    """Write all of the memory into one file.
+
+    It can be restored from that here or elsewhere.
 
     Example: everest backup ~/everest-before-the-move.tar.gz
     """
@@ -68,9 +70,9 @@ def restore(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put the memory of a backup in the place of what is here, which is moved aside.
+    """Put a backup's memory in the place of what is here.
 
-    What was rejected, vetoed or forgotten on either side stays so.
+    What is here is moved aside. What was rejected, vetoed or forgotten on either side stays so.
 
     Example: everest restore ~/everest-before-the-move.tar.gz
     """

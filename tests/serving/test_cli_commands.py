@@ -22,14 +22,14 @@ def _commands() -> list[str]:
 
 
 COMMANDS = _commands()
-PASSED_ON = {"prefect"}
-"""What another program answers, in its own way."""
+PASSED_ON = {"prefect", "serve"}
+"""What another program answers, in its own way, or is spoken to by a program alone."""
 ASKED_FOR = {
     *("night", "demo", "ingest", "sleep", "render", "measure", "morning", "recall", "lessons"),
     *("remember", "reject", "forget", "rebuild", "project", "status", "paths"),
-    *("proxy", "token"),
+    *("proxy", "token", "serve", "tools", "call", "context"),
     *("up", "prefect", "deploy"),
-    *("compact", "check"),
+    *("compact", "check", "backup", "restore"),
 }
 
 
@@ -78,12 +78,17 @@ JSON = {
     "rebuild": ([], dict),
     "compact": ([], dict),
     "check": ([], dict),
+    "backup": ([], dict),
+    "restore": (["restore", "BACKUP", "--yes"], dict),
     "project list": (["project", "list"], list),
     "project rename": (["project", "rename", "paperboat", "boat"], dict),
     "project ignore": (["project", "ignore", "tidewater"], dict),
     "project watch": (["project", "watch", "tidewater"], dict),
     "status": (["status", "--digest"], dict),
     "paths": ([], dict),
+    "tools": ([], list),
+    "call": (["call", "lessons", "--project", "paperboat"], dict),
+    "context": (["context", "--project", "paperboat"], dict),
     "token add": (["token", "add", "--project", "paperboat"], dict),
     "token list": (["token", "list"], list),
     "token remove": (["token", "remove", "TOKEN"], dict),
@@ -99,6 +104,9 @@ def test_json_is_one_value_and_nothing_else(person: Everest, name: str) -> None:
     if "token" in words:
         made = person("token", "add", "--every-project", "--json").data
         words = [made["id"] if word == "TOKEN" else word for word in words]
+    if "restore" in words:
+        made = person("backup", "--json").data
+        words = [made["path"] if word == "BACKUP" else word for word in words]
     told = person(*words, "--json")
     assert told.code == 0, told.err
     assert isinstance(told.data, kind)
