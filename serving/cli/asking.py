@@ -15,6 +15,7 @@ from tasks.domain.clock import instant, local_day, utc_now
 from tasks.domain.ids import shown
 from tasks.domain.markers import one_line
 from tasks.domain.proposals import Actor
+from tasks.learned import listed, stands
 from tasks.memory import Memory
 from tasks.recall import DEFAULT_K, Recalled, fenced, label, recall, touch
 from tasks.render.phrases import count
@@ -72,10 +73,8 @@ def lessons(
     """
     where = setting()
     memory = Memory(where.places)
-    scopes = {scope.keys() for scope in reading_scopes(memory, where.settings, project)}
-    rows = [row for row in _listed(memory) if _keys(row) in scopes]
-    chosen = [row for row in rows if _stands(memory, row) != rejected]
-    chosen.sort(key=lambda row: (row["project_id"], -len(row["sessions"]), row["lesson_id"]))
+    scopes = set(reading_scopes(memory, where.settings, project))
+    chosen = [row for row in listed(memory, scopes) if stands(memory, row) != rejected]
     if as_json:
         put(chosen)
         return
@@ -88,19 +87,6 @@ def lessons(
         told = f"{state}, {count(seen, 'session')}, {day}"
         say(f"{shown(row['lesson_id'])}  {row['project_id']}  {told}")
         say(f"    {one_line(memory.overlay.replaced.get(row['lesson_id'], row['text']))}")
-
-
-def _listed(memory: Memory) -> list[dict[str, Any]]:
-    return memory.view.listed("lessons") if memory.view else []
-
-
-def _keys(row: dict[str, Any]) -> tuple[str, ...]:
-    return row["owner_id"], row["owner_type"], row["app_id"], row["project_id"]
-
-
-def _stands(memory: Memory, row: dict[str, Any]) -> bool:
-    usable = row["trust"] not in ("rejected", "disputed") and row["lifecycle"] == "live"
-    return usable and row["lesson_id"] not in memory.overlay.hidden
 
 
 def _as_data(one: Recalled) -> dict[str, Any]:

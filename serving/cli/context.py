@@ -57,6 +57,11 @@ def writing_project(memory: Memory, project: str | None) -> Identified:
     return Identified(known.project_id, known.path, known.name)
 
 
+def named(project: str | None) -> str:
+    """Return how another process of this machine is told of the project: by name or folder."""
+    return str(Path.cwd()) if project is None else _absolute(project)
+
+
 def _here(memory: Memory) -> Identified:
     try:
         here = str(Path.cwd())

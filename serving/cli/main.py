@@ -15,6 +15,7 @@ import typer
 from typer.exceptions import TyperException
 
 from serving.cli import (
+    agents,
     asking,
     door,
     housekeeping,
@@ -55,7 +56,18 @@ def everest(
     """A memory for AI agents that learns from being corrected."""
 
 
-for group in (nights, running, asking, saying, door, watching, housekeeping, keeping, safekeeping):
+for group in (
+    nights,
+    running,
+    asking,
+    saying,
+    door,
+    agents,
+    watching,
+    housekeeping,
+    keeping,
+    safekeeping,
+):
     group.add_to(app)
 
 

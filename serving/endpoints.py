@@ -1,0 +1,133 @@
+"""The two endpoints of the bridge: the warm process over its unix socket, and one in this process.
+
+The second loads the SDK when it is first asked, and no model: it reads the view by words alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from serving.bridge import Away
+
+SLOWEST: Final = 20.0
+"""Seconds that the warm process may take for an answer."""
+
+_FIXED: Final = {
+    "content-type": "application/json",
+    "accept": "application/json, text/event-stream",
+    "host": "localhost",
+}
+
+
+class Warm:
+    """The process that `everest proxy` runs."""
+
+    def __init__(self, path: Path, project: str) -> None:
+        self._path, self._project = path, project
+
+    def ask(self, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
+        """Return its answer, None when it gives none.
+
+        Raises:
+            Away: when it does not run, is another account's, or does not answer as it should.
+        """
+        named = self._project.encode("utf-8", "surrogateescape")
+        connection = _Unix(self._path, timeout=SLOWEST)
+        try:
+            sent: dict[str, str | bytes] = {**_FIXED, **headers, "x-everest-project": named}
+            connection.request("POST", "/mcp", body, sent)
+            answer = connection.getresponse()
+            return _rpc(answer.status, answer.read())
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise Away from error
+        finally:
+            connection.close()
+
+
+class Own:
+    """An endpoint of this process.
+
+    Args:
+        make: makes the ASGI application, when it is first needed.
+    """
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._runner = asyncio.Runner()
+        self._app: Any = None
+
+    def ask(self, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
+        """Return the answer, None when there is none to give."""
+        return self._runner.run(self._asked(body, headers))
+
+    def close(self) -> None:
+        """End what was begun."""
+        if self._app is not None:
+            self._runner.run(self._app.close())
+        self._runner.close()
+
+    async def _asked(self, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
+        if self._app is None:
+            self._app = self._make()
+        sent: list[dict[str, Any]] = []
+        coming = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> dict[str, Any]:
+            return coming.pop() if coming else {"type": "http.disconnect"}
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        await self._app(_scope({**_FIXED, **headers}), receive, send)
+        return _rpc(sent[0]["status"], b"".join(one.get("body", b"") for one in sent[1:]))
+
+
+class _Unix(http.client.HTTPConnection):
+    def __init__(self, path: Path, *, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        if self._path.stat().st_uid != os.getuid():
+            raise PermissionError(self._path)
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
+
+
+def _scope(headers: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(key.encode(), value.encode("latin-1")) for key, value in headers.items()],
+        "client": None,
+        "server": None,
+        "state": {},
+    }
+
+
+def _rpc(status: int, body: bytes) -> dict[str, Any] | None:
+    """Return the JSON-RPC object of an answer; what is none comes from somebody else."""
+    if status == 202:
+        return None
+    try:
+        found = json.loads(body)
+    except ValueError as error:
+        raise Away from error
+    if not isinstance(found, dict) or found.get("jsonrpc") != "2.0":
+        raise Away
+    return found
