@@ -10,17 +10,23 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from fastapi import FastAPI
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from serving.admit import Admitted, Denied
 from serving.guard import Guard
 from serving.health import health_routes
+from serving.mcp import McpEndpoint
 from serving.proxy.apis import api_of
 from serving.proxy.forward import Forward, Refusal, refuse
 from serving.state import Serving
+from serving.warm import bound_to
 
-OWN: Final = frozenset(("health", "metrics", "memory", "mcp", "docs", "redoc", "openapi.json"))
-"""First parts of the paths that are ours."""
+OWN: Final = frozenset(
+    ("health", "metrics", "memory", "mcp", "docs", "redoc", "openapi.json", ".well-known")
+)
+"""First parts of the paths that are ours; the last is where MCP's clients look for OAuth, with the
+path that they were given and a token in it, so it is answered here."""
 
 
 class App:
@@ -28,6 +34,7 @@ class App:
 
     Attributes:
         api: the FastAPI application of our own paths.
+        mcp: the endpoint of MCP among them.
     """
 
     def __init__(self, serving: Serving) -> None:
@@ -35,6 +42,8 @@ class App:
         self._forward: Forward | None = None
         self.api = FastAPI(title="Everest", lifespan=self._lifespan)
         self.api.include_router(health_routes(serving))
+        self.mcp = McpEndpoint(bound_to(serving))
+        self.api.router.routes.append(Route("/mcp", self.mcp, include_in_schema=False))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or run the application's life."""
@@ -61,6 +70,7 @@ class App:
             yield
         finally:
             self._forward = None
+            await self.mcp.close()
             serving.reader.close()
             await upstream.close()
 

@@ -12,9 +12,15 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from serving.bridge import Away
+from serving.grants import Grant
+
+if TYPE_CHECKING:
+    from starlette.types import Message
+
+    from serving.mcp import McpEndpoint  # what only a cold process needs
 
 SLOWEST: Final = 20.0
 """Seconds that the warm process may take for an answer."""
@@ -56,12 +62,13 @@ class Own:
 
     Args:
         make: makes the ASGI application, when it is first needed.
+        grant: what its caller may.
     """
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], McpEndpoint], grant: Grant) -> None:
+        self._make, self._grant = make, grant
         self._runner = asyncio.Runner()
-        self._app: Any = None
+        self._app: McpEndpoint | None = None
 
     def ask(self, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
         """Return the answer, None when there is none to give."""
@@ -76,16 +83,16 @@ class Own:
     async def _asked(self, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
         if self._app is None:
             self._app = self._make()
-        sent: list[dict[str, Any]] = []
-        coming = [{"type": "http.request", "body": body, "more_body": False}]
+        sent: list[Message] = []
+        coming: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def receive() -> dict[str, Any]:
+        async def receive() -> Message:
             return coming.pop() if coming else {"type": "http.disconnect"}
 
-        async def send(message: dict[str, Any]) -> None:
+        async def send(message: Message) -> None:
             sent.append(message)
 
-        await self._app(_scope({**_FIXED, **headers}), receive, send)
+        await self._app(_scope({**_FIXED, **headers}, self._grant), receive, send)
         return _rpc(sent[0]["status"], b"".join(one.get("body", b"") for one in sent[1:]))
 
 
@@ -102,7 +109,7 @@ class _Unix(http.client.HTTPConnection):
         self.sock.connect(str(self._path))
 
 
-def _scope(headers: Mapping[str, str]) -> dict[str, Any]:
+def _scope(headers: Mapping[str, str], grant: Grant) -> dict[str, Any]:
     return {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -116,7 +123,7 @@ def _scope(headers: Mapping[str, str]) -> dict[str, Any]:
         "headers": [(key.encode(), value.encode("latin-1")) for key, value in headers.items()],
         "client": None,
         "server": None,
-        "state": {},
+        "state": {"grant": grant},
     }
 
 

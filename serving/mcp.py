@@ -22,6 +22,10 @@ MakeBound = Callable[[Scope], Bound]
 """Given a request's ASGI scope, return what its calls are bound to; an EverestError refuses."""
 
 _ONLY_POST: Final = "everest keeps no stream open; send each message by POST"
+_NOT_LET_IN: Final = (
+    "everest: no token; send one as `Authorization: Bearer`, as the header x-everest-token, or in "
+    "the URL as /t/<token>/p/<project>/mcp; `everest token add` makes one"
+)
 
 
 class McpEndpoint:
@@ -36,7 +40,10 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["method"] != "POST":
-            await _refuse(send)
+            await _refuse(send, 405, _ONLY_POST)
+            return
+        if scope["state"].get("grant") is None:  # 401 would send clients to look for OAuth
+            await _refuse(send, 403, _NOT_LET_IN)
             return
         manager = await self._manager()
         await manager.handle_request(scope, receive, send)
@@ -72,13 +79,13 @@ def _loaded(bound: MakeBound) -> StreamableHTTPSessionManager:
     return http_manager(bound)
 
 
-async def _refuse(send: Send) -> None:
-    error = {"code": -32600, "message": _ONLY_POST}
+async def _refuse(send: Send, status: int, why: str) -> None:
+    error = {"code": -32600, "message": why}
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error}).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
         (b"allow", b"POST"),
     ]
-    await send({"type": "http.response.start", "status": 405, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -35,6 +35,7 @@ def serve(project: ProjectName = None) -> None:
     """
     from serving.bridge import serve as answer  # noqa: PLC0415  what an agent waits for loads late
     from serving.endpoints import Own, Warm  # noqa: PLC0415
+    from serving.grants import Grant  # noqa: PLC0415
 
     where = setting()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="everest: %(message)s")
@@ -49,7 +50,7 @@ def serve(project: ProjectName = None) -> None:
 
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(2, 1)  # whatever else is printed in this process is no message
-        here = Own(own)
+        here = Own(own, Grant(where.settings.app, None, "stdio"))
         try:
             answer(sys.stdin.buffer, out, [Warm(where.places.socket, named(project)), here])
         finally:
