@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from serving.cli.output import AsJson, put, say
 from tasks.compose import setting
 from tasks.domain.clock import utc_now
-from tasks.store.compact import Compacted
+
+if TYPE_CHECKING:
+    from tasks.store.compact import Compacted  # importing it loads the engine
 
 
 def add_to(app: typer.Typer) -> None:

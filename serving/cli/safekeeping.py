@@ -16,7 +16,6 @@ from tasks.render.phrases import count
 from tasks.settings import absolute
 from tasks.store.archive import Contents
 from tasks.store.backups import KEPT, Backup
-from tasks.store.decided import has_memory
 
 
 def add_to(app: typer.Typer) -> None:
@@ -77,6 +76,7 @@ def restore(
     Example: everest restore ~/everest-before-the-move.tar.gz
     """
     from tasks.restore import inspect, restore  # noqa: PLC0415  heavy imports wait
+    from tasks.store.decided import has_memory  # noqa: PLC0415
 
     where, path = setting(), absolute(file)
     if has_memory(where.places) and not yes:

@@ -31,6 +31,10 @@ def _loaded(person: Everest, *words: str, **env: str | None) -> set[str]:
         ("project", "list"),
         ("up", "--help"),
         ("deploy", "--help"),
+        ("serve",),
+        ("tools",),
+        ("call", "recall", '{"query": "pnpm"}', "--project", "paperboat"),
+        ("context", "--project", "paperboat"),
     ],
     ids=" ".join,
 )
