@@ -14,9 +14,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from serving.admit import Admitted, Denied
+from serving.bodies import Limited
+from serving.describe import described
 from serving.guard import Guard
 from serving.health import health_routes
 from serving.mcp import McpEndpoint
+from serving.memory_api import router as memory_routes
+from serving.problems import problem
 from serving.proxy.apis import api_of
 from serving.proxy.forward import Forward, Refusal, refuse
 from serving.state import Serving
@@ -40,8 +44,11 @@ class App:
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._forward: Forward | None = None
-        self.api = FastAPI(title="Everest", lifespan=self._lifespan)
+        self.api = described(self._lifespan)
+        self.api.state.serving = serving
         self.api.include_router(health_routes(serving))
+        self.api.include_router(memory_routes)
+        self._own = Limited(self.api)
         self.mcp = McpEndpoint(bound_to(serving))
         self.api.router.routes.append(Route("/mcp", self.mcp, include_in_schema=False))
 
@@ -51,11 +58,13 @@ class App:
             await self.api(scope, receive, send)
             return
         admitted = self._serving.door.admit(scope)
-        if isinstance(admitted, Denied):
+        if isinstance(admitted, Denied) and _is_ours(admitted.path):
+            await problem(admitted.status, admitted.message)(scope, receive, send)
+        elif isinstance(admitted, Denied):
             api = api_of(admitted.path, scope["headers"])
             await refuse(send, api, Refusal(admitted.status, admitted.message))
         elif _is_ours(admitted.path):
-            await self.api(_own_scope(scope, admitted), receive, send)
+            await self._own(_own_scope(scope, admitted), receive, send)
         else:
             await self._forward(scope, receive, send, admitted)
 

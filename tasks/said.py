@@ -40,6 +40,7 @@ def remember(  # noqa: PLR0913  what, for whom, by whom and when
     project: Identified,
     actor: Actor,
     at: datetime,
+    by: tuple[str, str] = ("", ""),
 ) -> Accepted:
     """Append a note; it can be recalled at once.
 
@@ -50,6 +51,7 @@ def remember(  # noqa: PLR0913  what, for whom, by whom and when
         project: the project the words were said in, made by the next night if it is new.
         actor: who says it.
         at: now.
+        by: the agent and the session that it was said in, where there was one.
 
     Raises:
         UsageError: when there is nothing in it, or too much.
@@ -64,7 +66,8 @@ def remember(  # noqa: PLR0913  what, for whom, by whom and when
         raise Refused(
             "this was rejected or forgotten before", "`everest lessons --rejected` lists what was"
         )
-    body = {"text": clean, "project": asdict(project)}
+    agent, session = by
+    body = {"text": clean, "project": asdict(project), "agent": agent, "session": session}
     memory.append("remember", body, scope=scope, actor=actor, at=at)
     unit = note_id(memory.key_for_writing(), scope, canon.canon(clean, 1))
     return Accepted(unit, "it can be recalled from now on")

@@ -39,6 +39,7 @@ from tasks.settings import Places, Settings
 from tasks.steps import plain_steps
 from tasks.store import journal
 from tasks.store.digest import store_digest
+from tests.store.build import told
 
 FIRST = datetime(2025, 11, 3, tzinfo=UTC)
 PROJECTS = ("paperboat", "tidewater", "lantern")
@@ -291,14 +292,14 @@ class Months:
         touch(memory, found, actor=Actor.PERSON, at=at)
 
     def exposes(self) -> None:
-        """Log what a session was shown, and an event that a later release will fold."""
+        """Log what a session was shown, and a deploy."""
         lessons = [row["lesson_id"] for row in self.memory().view.listed("lessons")]  # type: ignore[union-attr]
         self._rng.shuffle(lessons)
         session = self._open[-1][1].session_id
         body = {"channel": "prime", "session": session, "shown": lessons[:2]}
         scope = self._scope()
         self._append("expose", {**body, "held_out": lessons[2:3]}, scope, Actor.HOST)
-        self._append("event", {"kind": "deploy", "text": "v2 is out"}, scope, Actor.HOST)
+        self._append("event", told(project=scope.project_id), scope, Actor.HOST)
 
     def rejects(self) -> None:
         """Reject a lesson."""

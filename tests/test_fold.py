@@ -38,6 +38,7 @@ from tests.store.build import (
     lesson,
     put,
     reworded,
+    told,
 )
 
 A, B = episode("a"), episode("b", OTHER_RULE)
@@ -169,7 +170,7 @@ def test_lines_that_cannot_be_read_are_counted_and_stop_nothing(house: Home) -> 
 def test_ops_and_verbs_of_a_later_release_are_passed_over(house: Home) -> None:
     settled(house)
     before = house.digest()
-    say(house, "event", kind="deploy")
+    say(house, "event", **told())
     decide(house, "promote", MADE.id)
     say(house, "decide", verb="merge", unit="project", unit_id="p", name="", path="", old_name="")
     done = folded(house)

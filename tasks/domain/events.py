@@ -7,7 +7,7 @@ bounds and an instant; what is not so is refused with the field named.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, TypeVar
@@ -101,6 +101,16 @@ def event(record: Mapping[str, Any], *, now: datetime) -> Event:
     at = _at(record, now)
     made = digest_of("event", kind, text, role, *names.values(), record.get("at", ""))
     return Event(kind, text, role, at=at, **{**names, "id": names["id"] or made})
+
+
+def of_an_agent(one: Event) -> Event:
+    """Return an event as it counts when an agent tells it: a note of its own, or a deploy.
+
+    So no agent puts words into the person's mouth, and none bears witness to what it claims.
+    """
+    kind = one.kind if one.kind is EventKind.DEPLOY else EventKind.NOTE
+    role = Role.ASSISTANT if one.role is Role.USER else one.role
+    return replace(one, kind=kind, role=role)
 
 
 def _one_of(kinds: type[E], record: Mapping[str, Any], name: str, default: str) -> E:

@@ -40,7 +40,7 @@ OPS: Final = {
     "decide": ("verb", "unit", "unit_id"),
     "expose": ("channel",),
     "edit_file": ("lesson_id", "text"),
-    "event": (),
+    "event": ("event", "project"),
 }
 """Every op with the fields that a line of it must have; what lacks them is no journal line."""
 DECIDERS: Final = (Actor.PERSON, Actor.FILE)
@@ -264,12 +264,17 @@ def _is_pairs(value: object) -> bool:
     return isinstance(value, list) and all(_is_texts(pair) and len(pair) == 2 for pair in value)
 
 
+def _is_event(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(name), str) for name in _EVENT)
+
+
 def _is_project(value: object) -> bool:
     return isinstance(value, dict) and all(
         isinstance(value.get(name), str) for name in ("project_id", "name", "path")
     )
 
 
+_EVENT: Final = ("kind", "text", "role", "project", "agent", "model", "session", "at", "id")
 _TEXTS: Final = [
     "text",
     "verb",
@@ -289,6 +294,7 @@ _SHAPES: Final[dict[str, Callable[[object], bool]]] = {
     **dict.fromkeys(("sources", "shown", "held_out"), _is_texts),
     **dict.fromkeys(("units", "digests"), _is_pairs),
     "project": _is_project,
+    "event": _is_event,
 }
 
 

@@ -20,7 +20,7 @@ from tasks.domain.units import Grounding, Project
 from tasks.store.journal import DECIDERS, Line, unfolded
 
 HIDING = ("reject", "forget", "veto")
-LAID = ("remember", "decide", "edit_file")
+LAID = ("remember", "decide", "edit_file", "event")
 """The ops that lay anything over a view."""
 
 Buried = tuple[Scope, str]
@@ -131,9 +131,9 @@ def _buries(buried: Iterable[Buried], digests: Collection[str], scope: Scope) ->
 
 
 def _projects(lines: Iterable[Line]) -> Iterable[Project]:
-    """Yield the projects that notes were said in; a note for every project makes none."""
+    """Yield the projects that things were said in; a note for every project makes none."""
     for line in lines:
-        told = line.body.get("project") if line.op == "remember" else None
+        told = line.body.get("project") if line.op in ("remember", "event") else None
         if told and told["project_id"] == line.scope.project_id:
             yield Project(told["project_id"], told["name"], told["path"], (), instant(line.at))
 
@@ -148,7 +148,7 @@ def _row(unit: str, line: Line, text: str) -> dict[str, Any]:
         "gist": "",
         "at": line.at,
         "agent": line.body.get("agent", ""),
-        "session": "",
+        "session": line.body.get("session", ""),
         "grounding": (Grounding.PERSON if person else Grounding.INFERRED).value,
         "trust": "",
         "sources": [],

@@ -11,6 +11,7 @@ from typing import Any
 
 from tasks.compose import Setting
 from tasks.domain.canon import canon, digests
+from tasks.domain.events import event
 from tasks.domain.ids import digest_of, lesson_hash, lesson_id, prediction_id
 from tasks.domain.proposals import (
     Action,
@@ -194,6 +195,14 @@ def stone(
         at=at,
     )
     return replace(made, **given)
+
+
+def told(kind: str = "deploy", text: str = "v2 is out", **given: Any) -> dict[str, Any]:
+    """Return the body of a journal line that tells an event of SCOPE's project."""
+    made = {"kind": kind, "text": text, "agent": "chat", "session": "talk", **given}
+    project = {"project_id": SCOPE.project_id, "name": "shop", "path": "/home/me/shop"}
+    one = event({"project": SCOPE.project_id, **made}, now=EARLIER)
+    return {"event": one.record(), "project": project}
 
 
 def put(change: Change | Episode | Lesson | Prediction | SessionFacts, **given: Any) -> Proposal:

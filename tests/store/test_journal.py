@@ -24,7 +24,7 @@ from tasks.domain.proposals import Actor
 from tasks.errors import WriteFailed
 from tasks.store import journal
 from tasks.store.journal import Line, append, read_segment, retire, unfolded
-from tests.store.build import DAY, NOW, SCOPE
+from tests.store.build import DAY, NOW, SCOPE, told
 
 TODAY = NOW.strftime("%Y-%m-%d")
 SHARED = f"{TODAY}-cli.jsonl"
@@ -313,7 +313,7 @@ def test_every_op_can_be_appended_and_read(tmp_path: Path) -> None:
         "decide": {"verb": "reject", "unit": "lesson", "unit_id": "l"},
         "expose": {"channel": "prompt"},
         "edit_file": {"lesson_id": "l", "text": "t"},
-        "event": {},
+        "event": told(),
     }
     assert bodies.keys() == journal.OPS.keys()
     for op, body in bodies.items():

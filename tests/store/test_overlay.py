@@ -33,6 +33,7 @@ from tests.store.build import (
     episode,
     lesson,
     put,
+    told,
 )
 
 SPACE = Hashed()
@@ -210,11 +211,11 @@ def test_what_is_hidden_cannot_be_named(lived: Home) -> None:
 STORY: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "a note": [("remember", {"text": NOTE})],
     "a note twice": [("remember", {"text": NOTE}), ("remember", {"text": NOTE + "."})],
-    "a note and its touch": [("remember", {"text": "zebra"}), ("event", {})],
+    "a note and its touch": [("remember", {"text": "zebra"}), ("event", told())],
     "a lesson reworded": [
         ("edit_file", {"lesson_id": lesson(episode("a")).id, "text": "Annotate types, always."})
     ],
-    "an op to come": [("event", {"kind": "deploy"})],
+    "an event": [("event", told())],
     "a verb to come": [("decide", {"verb": "promote", "unit": "lesson", "unit_id": "x"})],
 }
 
