@@ -94,6 +94,15 @@ class Sessions:
         )
         return int(rows[0][0]) if rows else 0
 
+    def _owners(self, turn_ids: list[str]) -> list[tuple[str, datetime, str]]:
+        """Return each turn with the start and the path of the session that holds it."""
+        return self.store.database.rows(
+            "SELECT t.turn, s.started, s.path FROM turns t JOIN sessions s "
+            "ON s.agent = t.agent AND s.id = t.session_id "
+            "WHERE t.turn IN (SELECT unnest(?::VARCHAR[]))",
+            [turn_ids],
+        )
+
     def _emptied(self, session: Session, scope: Scope) -> list[Change]:
         """Return what takes back a session that was stored before its original was met."""
         known = Query(Subject.SESSIONS, scope, (Ids((session.id,)),))
@@ -120,12 +129,12 @@ class Sessions:
         A later one that was read first holds copies of this session's turns; it is read again.
         """
         ids = {turn_id(turn.uuid): turn.uuid for turn in session.turns}
-        rows = self.store.database.rows(
-            "SELECT t.turn, s.started, s.path FROM turns t JOIN sessions s "
-            "ON s.agent = t.agent AND s.id = t.session_id "
-            "WHERE t.turn IN (SELECT unnest(?::VARCHAR[])) AND s.id <> ?",
+        known = self.store.database.rows(
+            "SELECT turn FROM turns "
+            "WHERE turn IN (SELECT unnest(?::VARCHAR[])) AND session_id <> ?",
             [list(ids), session.id],
         )
+        rows = self._owners([turn for (turn,) in known]) if known else []
         mine = (session.started, Path(session.path).name)
         theirs = {ids[turn] for turn, started, path in rows if (started, Path(path).name) < mine}
         self.copies |= {path for _, started, path in rows if (started, Path(path).name) > mine}

@@ -6,8 +6,7 @@ very rows that committing gave.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -25,6 +24,7 @@ from tasks.store.schema import (
     KEYS,
     LESSON_STRENGTHS,
     LESSONS,
+    META,
     OFFSETS,
     PREDICTIONS,
     PROJECT_CWDS,
@@ -66,44 +66,76 @@ def apply(database: Database, record: Record, digest: str) -> None:
     for op in record.ops:
         groups.setdefault(op["op"], []).append(op)
     for name, table in UPSERTS.items():
-        if name in groups:
-            put_rows(database, table, groups[name])
-    if "episode" in groups:
-        _drop_vectors(database, groups["episode"])
+        replaced = put_rows(database, table, groups.get(name, ()))
+        if table is EPISODES and replaced:
+            _drop_vectors(database, groups[name])
     if "lesson" in groups:
         _close_versions(database, record.tx)
     for name, special in _SPECIALS.items():
         if name in groups:
             special(database, groups[name])
-    put_rows(database, AUDIT, [{"tx": record.tx, **row} for row in record.audit])
+    _insert(database, AUDIT, [{"tx": record.tx, **row} for row in record.audit])
     put_rows(database, FILES, [{"path": p, "state": s} for p, s in record.ingest.items()])
     put_rows(database, OFFSETS, [{"segment": s, "bytes": b} for s, b in record.journal.items()])
-    put_rows(database, SCOPE_CHANGES, _changed_scopes(record))
-    for meta, value in (("tx", str(record.tx)), ("last", digest), ("at", record.at)):
-        database.run("INSERT OR REPLACE INTO meta VALUES (?, ?)", [meta, value])
+    _note_changes(database, record)
+    _mark(database, {"tx": str(record.tx), "last": digest, "at": record.at})
 
 
-def put_rows(database: Database, table: Table, rows: list[dict[str, Any]]) -> None:
-    """Insert or replace rows of a table in one statement; unknown keys of a row are passed over.
+def put_rows(database: Database, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Insert or replace rows of a table; return how many were replaced.
 
-    Of rows with one key the last counts: within a statement DuckDB would keep any of them.
+    Of rows with one key the last counts; unknown keys of a row are passed over. Deleting what has
+    the keys and inserting costs a third of what DuckDB's INSERT OR REPLACE does.
     """
+    last = {tuple(row[column] for column in table.key): row for row in rows}
+    if not last:
+        return 0
+    replaced = _delete(database, table, list(last))
+    _insert(database, table, list(last.values()))
+    return replaced
+
+
+def _delete(database: Database, table: Table, keys: list[tuple[Any, ...]]) -> int:
+    """Delete the rows that have some keys; one alone is found by the table's index."""
+    if len(keys) == 1:
+        tail = " AND ".join(f'"{column}" = ?' for column in table.key)
+        found = database.rows(f"DELETE FROM {table.name} WHERE {tail}", list(keys[0]))  # noqa: S608
+    else:
+        names = ", ".join(f'"{column}"' for column in table.key)
+        arrays = ", ".join(f"unnest(?::{table.columns[column]}[])" for column in table.key)
+        found = database.rows(
+            f"DELETE FROM {table.name} WHERE ({names}) IN (SELECT {arrays})",  # noqa: S608
+            [list(column) for column in zip(*keys, strict=True)],
+        )
+    return int(found[0][0])
+
+
+def _insert(database: Database, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows whose keys are new, in one statement: an array a column."""
     if not rows:
         return
-    last = {tuple(row[column] for column in table.key): row for row in rows}
+    names = ", ".join(f'"{name}"' for name in table.columns)
+    arrays = ", ".join(f"unnest(?::{kind}[])" for kind in table.columns.values())
     database.run(
-        f"INSERT OR REPLACE INTO {table.name} BY NAME "  # noqa: S608  names come from the schema
-        "SELECT u.* FROM (SELECT unnest(from_json(?::JSON, ?)) AS u)",
-        [orjson.dumps(list(last.values())).decode(), _structure(table)],
+        f"INSERT INTO {table.name} ({names}) SELECT {arrays}",
+        [[_value(row.get(name), kind) for row in rows] for name, kind in table.columns.items()],
     )
 
 
-def _structure(table: Table) -> str:
-    return json.dumps([{name: _json_type(kind) for name, kind in table.columns.items()}])
+def _mark(database: Database, marks: dict[str, str]) -> None:
+    """Note how far the store is; in place, once there is something to change."""
+    changed = database.rows(
+        "UPDATE meta SET value = mark.value "
+        "FROM (SELECT unnest(?::VARCHAR[]) AS name, unnest(?::VARCHAR[]) AS value) AS mark "
+        "WHERE meta.name = mark.name",
+        [list(marks), list(marks.values())],
+    )
+    if changed[0][0] < len(marks):
+        put_rows(database, META, [{"name": name, "value": mark} for name, mark in marks.items()])
 
 
-def _json_type(kind: str) -> Any:
-    return [_json_type(kind[:-2])] if kind.endswith("[]") else kind
+def _value(value: Any, kind: str) -> Any:
+    return orjson.dumps(value).decode() if kind == "JSON" and value is not None else value
 
 
 def _close_versions(database: Database, tx: int) -> None:
@@ -172,11 +204,17 @@ def _erase(database: Database, ops: list[Op]) -> None:
         )
 
 
-def _changed_scopes(record: Record) -> list[dict[str, Any]]:
+def _note_changes(database: Database, record: Record) -> None:
+    """Note of each scope in which readers will see a change that it is of this record."""
     scopes = {
         tuple(op[key] for key in KEYS) for op in record.ops if op["op"] not in _UNSEEN_BY_READERS
     }
-    return [{**dict(zip(KEYS, keys, strict=True)), "tx": record.tx} for keys in sorted(scopes)]
+    same = " AND ".join(f"{key} = ?" for key in KEYS)
+    for keys in sorted(scopes):
+        sql = f"UPDATE scope_changes SET tx = ? WHERE {same}"  # noqa: S608  the schema's names
+        if database.rows(sql, [record.tx, *keys]) == [(0,)]:
+            row = {**dict(zip(KEYS, keys, strict=True)), "tx": record.tx}
+            _insert(database, SCOPE_CHANGES, [row])
 
 
 _SPECIALS: Final[dict[str, Callable[[Database, list[Op]], None]]] = {

@@ -83,7 +83,7 @@ def commit(
     audit, head = chained(draft.audit, store.audit_head)
     record = Record(draft.tx, iso(at), draft.ops, dict(journal or {}), dict(ingest or {}), audit)
     _write(store, record)
-    store.stones, store.audit_head = standing.stones, head
+    store.stones, store.projects, store.audit_head = standing.stones, standing.projects, head
     return Receipt(record.tx, tuple(decisions), differing)
 
 
@@ -139,6 +139,8 @@ def _note_refusals(
         if isinstance(decision, Refusal):
             row = refusal_row(draft, proposal, decision)
             rows[row["id"]] = row
+    if not rows:
+        return
     known = store.database.rows(
         "SELECT id FROM refusals WHERE id IN (SELECT unnest(?::VARCHAR[]))", [list(rows)]
     )

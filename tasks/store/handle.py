@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
 from tasks.domain.clock import iso
-from tasks.domain.units import Tombstone
+from tasks.domain.scope import Scope
+from tasks.domain.units import Project, Tombstone
 from tasks.durable import make_folder
 from tasks.errors import LedgerBroken, StoreCorrupt
 from tasks.settings import Places, Settings
@@ -38,6 +39,8 @@ class Store:
         key: the HMAC key of digests.
         stones: every tombstone there is, of all scopes.
         audit_head: the last row of the audit chain.
+        projects: scope -> its project with every folder met, of those that were written to since
+            the store was opened.
         caught_up: records that opening applied from the ledger.
     """
 
@@ -48,6 +51,7 @@ class Store:
     stones: list[Tombstone]
     audit_head: Head
     caught_up: int
+    projects: dict[Scope, Project] = field(default_factory=dict)
 
 
 @contextmanager

@@ -150,6 +150,8 @@ def compile(query: Query) -> tuple[str, dict[str, Any]]:  # noqa: A001  the word
 
 def rows(database: Database, query: Query) -> list[dict[str, Any]]:
     """Return a read's rows by column name, in a fixed order."""
+    if any(isinstance(filter_, Ids) for filter_ in query.filters):
+        return database.records(*compile(query))
     return database.frame(*compile(query)).to_dicts()
 
 

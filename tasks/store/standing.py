@@ -40,7 +40,7 @@ class Standing:
 
     key: bytes
     stones: list[Tombstone]
-    projects: dict[str, Project] = field(default_factory=dict)
+    projects: dict[Scope, Project] = field(default_factory=dict)
     sessions: dict[tuple[str, str], Row] = field(default_factory=dict)
     episodes: dict[str, Episode] = field(default_factory=dict)
     lessons: dict[str, Lesson] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Standing:
 
 def standing_of(store: Store, batch: Sequence[Proposal]) -> Standing:
     """Return what stands of everything that the batch names."""
-    standing = Standing(store.key, list(store.stones))
+    standing = Standing(store.key, list(store.stones), dict(store.projects))
     for scope in sorted({proposal.scope for proposal in batch}):
         _load(store, scope, [p for p in batch if p.scope == scope], standing)
     return standing
@@ -61,8 +61,8 @@ def standing_of(store: Store, batch: Sequence[Proposal]) -> Standing:
 def _load(store: Store, scope: Scope, batch: Sequence[Proposal], standing: Standing) -> None:
     database = store.database
     changes = [proposal.change for proposal in batch]
-    if any(isinstance(change, PutProject) for change in changes):
-        standing.projects |= {p.project_id: p for p in projects(store, scope)}
+    if any(isinstance(c, PutProject) for c in changes) and scope not in standing.projects:
+        standing.projects.update((scope, project) for project in projects(store, scope))
     sessions = {change.session.id for change in changes if isinstance(change, PutSession)}
     query = Query(Subject.SESSIONS, scope, (Ids(tuple(sessions)),))
     for row in reads.rows(database, query) if sessions else ():

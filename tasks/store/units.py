@@ -36,7 +36,7 @@ from tasks.store.rows import (
 def put_project(draft: Draft, proposal: Proposal, change: PutProject) -> Decision:
     """Write a project with every folder met."""
     project = change.project
-    before = draft.standing.projects.get(project.project_id)
+    before = draft.standing.projects.get(proposal.scope)
     if before is not None:
         project = replace(
             project,
@@ -50,7 +50,7 @@ def put_project(draft: Draft, proposal: Proposal, change: PutProject) -> Decisio
     for cwd in sorted(set(project.cwds) - set(before.cwds if before else ())):
         draft.put("cwd", {**scope_columns(proposal.scope), "cwd": cwd})
     draft.log(proposal, "project", project.project_id, None, row)
-    draft.standing.projects[project.project_id] = project
+    draft.standing.projects[proposal.scope] = project
     return Stored(proposal.action)
 
 
