@@ -5,6 +5,7 @@ What is ours is told by its path alone; any other path is some model server's.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -23,6 +24,7 @@ from serving.memory_api import router as memory_routes
 from serving.problems import problem
 from serving.proxy.apis import api_of
 from serving.proxy.forward import Forward, Refusal, refuse
+from serving.proxy.warm import warm
 from serving.state import Serving
 from serving.warm import bound_to
 
@@ -72,14 +74,21 @@ class App:
     async def _lifespan(self, _api: FastAPI) -> AsyncIterator[None]:
         serving, upstream = self._serving, self._serving.client()
         self._forward = Forward(
-            serving.routes, upstream, serving.counters, serving.addition, serving.tee
+            serving.routes,
+            upstream,
+            serving.counters,
+            serving.addition,
+            serving.tee,
+            serving.settings.proxy_budget,
         )
         serving.reader.start()
+        serving.behind(warm)
         try:
             yield
         finally:
             self._forward = None
             await self.mcp.close()
+            await asyncio.to_thread(serving.behind.close)  # it appends by the reader
             serving.reader.close()
             await upstream.close()
 

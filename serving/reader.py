@@ -6,7 +6,9 @@ before it was asked for, with everything that was acknowledged by then; an old v
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,8 @@ from tasks.store.owned import OwnSegment
 from tasks.store.tail import Tail
 
 _WARM: Final = "what is this about"
+_LOOKED_EVERY: Final = 0.5
+"""Seconds between two looks for a new view."""
 
 _Mark = tuple[int, int] | None
 
@@ -59,15 +63,17 @@ class Reader:
         self.damage = ""
         self._settings, self._places = settings, places
         self._alone = threading.Lock()
+        self._closed = threading.Event()
         self._reading: _Reading | None = None
         self._chosen: Future[Chosen] = Future()
 
     def start(self) -> None:
-        """Load the space's query encoder, in a thread of its own."""
-        threading.Thread(target=self._load, name="everest-encoder", daemon=True).start()
+        """Load the space's query encoder, and open what is published, in a thread of its own."""
+        threading.Thread(target=self._stay_warm, name="everest-reader", daemon=True).start()
 
     def close(self) -> None:
         """Let go of the journal's segment and of the view."""
+        self._closed.set()
         self.append.close()
         with self._alone:
             self._reading = None
@@ -113,6 +119,34 @@ class Reader:
         scopes = [scope] if scope.project_id == GLOBAL else [scope, scope.everywhere()]
         found = [one for each in scopes for one in _lessons(reading, each).candidates(asked)]
         return [_worded(one, memory) for one in found if not memory.is_hidden(one.row)]
+
+    def stand(self, ids: Collection[str], scope: Scope) -> bool:
+        """Tell whether all of these lessons may still be shown.
+
+        Raises:
+            ViewDamaged: when the view cannot be read.
+        """
+        reading = self._newest()
+        hidden = reading.memory.overlay.hidden
+        known = {
+            row["id"]
+            for each in (scope, scope.everywhere())
+            for row in _lessons(reading, each).rows
+            if row["id"] not in hidden
+        }
+        return known.issuperset(ids)
+
+    def _stay_warm(self) -> None:
+        """Open each view soon after it is published: a first look takes longer than there is."""
+        self._load()
+        while True:
+            with contextlib.suppress(EverestError):  # whoever asks is told
+                reading = self._newest()
+                view = reading.memory.view
+                for entry in view.manifest.scopes if view else ():
+                    _lessons(reading, entry.scope)
+            if self._closed.wait(_LOOKED_EVERY):
+                return
 
     def _load(self) -> None:
         try:

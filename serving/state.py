@@ -11,11 +11,18 @@ from serving.admit import Door
 from serving.grants import Tokens
 from serving.metrics import Counters
 from serving.projects import Projects
+from serving.proxy.addition import Additions
+from serving.proxy.asking import Chains
+from serving.proxy.behind import Behind
 from serving.proxy.calls import Addition, MakeTee
 from serving.proxy.routes import Routes, read_routes
+from serving.proxy.source import MemorySource
+from serving.proxy.tee import Teeing
 from serving.proxy.upstream import AiohttpUpstream, Upstream
 from serving.reader import Reader
+from tasks.domain.clock import local_day, utc_now
 from tasks.settings import Places, Settings
+from tasks.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,7 @@ class Serving:
         projects: what the projects are that requests name.
         started: when, in UTC.
         client: makes the client for model servers, inside the running loop.
+        behind: does what no client waits for.
         addition: what is put into proxied requests; None adds nothing.
         tee: who reads proxied answers; None reads none.
     """
@@ -39,6 +47,7 @@ class Serving:
     projects: Projects
     started: datetime
     counters: Counters
+    behind: Behind
     client: Callable[[], Upstream] = AiohttpUpstream
     addition: Addition | None = None
     tee: MakeTee | None = None
@@ -60,4 +69,26 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
         counters,
     )
     routes = read_routes(settings.routes, os.environ)
-    return Serving(settings, places, routes, door, reader, projects, started, counters)
+    behind, chains = Behind(counters), Chains()
+    additions = Additions(
+        MemorySource(reader),
+        Shown(places.shown),
+        chains,
+        settings.holdout,
+        lambda at: str(local_day(at, settings.zone)),
+        utc_now,
+        behind,
+    )
+    return Serving(
+        settings,
+        places,
+        routes,
+        door,
+        reader,
+        projects,
+        started,
+        counters,
+        behind,
+        addition=additions,
+        tee=Teeing(reader.relay, chains, utc_now, behind),
+    )

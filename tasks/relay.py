@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -110,6 +111,47 @@ class Relay:
             stamp = re.sub(r"\W", "", iso(at))
             path.rename(path.with_name(f"{path.stem}.{stamp}.jsonl"))
             sync_folder(self._folder)
+
+
+class Followed:
+    """A project's last events, followed as its file grows: only new bytes are read."""
+
+    def __init__(self, relay: Relay, project_id: str, *, most: int) -> None:
+        self._relay, self._project, self._most = relay, project_id, most
+        self._seen: tuple[int, int] | None = None
+        self._events: deque[Event] = deque(maxlen=most)
+
+    def newest(self) -> list[Event]:
+        """Return them as they are now, oldest first.
+
+        Raises:
+            RelayNameInvalid: when the project's name is no project's id.
+        """
+        path = self._relay._path(self._project)  # noqa: SLF001  two halves of one module
+        try:
+            with path.open("rb") as file:
+                now = os.fstat(file.fileno())
+                if self._seen is None or self._seen[0] != now.st_ino or self._seen[1] > now.st_size:
+                    self._again(now)
+                else:
+                    file.seek(self._seen[1])
+                    self._grow(file.read(now.st_size - self._seen[1]), now)
+        except FileNotFoundError:
+            self._seen = None
+            return self._relay.tail(self._project, most=self._most)
+        return list(self._events)
+
+    def _again(self, now: os.stat_result) -> None:
+        self._events.clear()
+        self._events.extend(self._relay.tail(self._project, most=self._most))
+        self._seen = now.st_ino, now.st_size
+
+    def _grow(self, data: bytes, now: os.stat_result) -> None:
+        whole, end, _ = data.rpartition(b"\n")
+        known = {one.id for one in self._events}
+        found = filter(None, map(_event, whole.split(b"\n")))
+        self._events.extend(one for one in found if one.id not in known)
+        self._seen = now.st_ino, now.st_size - len(data) + len(whole) + len(end)
 
 
 def _line(one: Event) -> bytes:

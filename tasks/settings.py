@@ -57,6 +57,9 @@ class Settings(BaseSettings):
     proxy_port: int = Field(
         default=8787, ge=0, le=65535, description="Port of the proxy on this machine's loopback."
     )
+    proxy_budget: float = Field(
+        default=0.030, gt=0, description="Seconds that memory may take of a proxied request."
+    )
     routes: str | None = Field(
         default=None, description="Which server each model is asked from; see the proxy's section."
     )
@@ -158,6 +161,7 @@ class Places:
         self.tokens = self.home / "tokens.json"
         self.door_token = self.keys / "door.token"
         self.socket = _socket_path(self.home)
+        self.shown = self.home / "shown"
         self.runs = self.home / "runs.jsonl"
 
 

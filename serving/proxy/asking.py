@@ -83,6 +83,7 @@ class Asked:
         marked: a turn or the lead holds text of ours already.
         ran: calls whose results are new with this request.
         room: characters that may be added; None where there is no bound to speak of.
+        length: messages that were sent.
     """
 
     kind: Kind
@@ -97,6 +98,7 @@ class Asked:
     marked: bool = False
     ran: tuple[Ran, ...] = ()
     room: int | None = None
+    length: int = 0
 
 
 class Chains:
@@ -158,6 +160,7 @@ def _asked(call: Call, project: str, chains: Chains, body: Body, so_far: Asked) 
         marked=any(one.marked for one in body.messages) or FENCE_OPEN in body.system,
         ran=tuple(_ran(body.messages)),
         room=body.room,
+        length=len(body.messages),
     )
 
 

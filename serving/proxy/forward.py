@@ -26,7 +26,7 @@ from serving.proxy.routes import NoRoute, Routes
 from serving.proxy.upstream import Answer, Body, Upstream, UpstreamFailed
 
 BUDGET: Final = 0.030
-"""Seconds that an addition may take; after them the request goes as it came."""
+"""Seconds that an addition may take if nothing else is set; then the request goes as it came."""
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ class Forward:
     Attributes:
         addition: what may be put into a request that has a grant; None adds nothing.
         tee: who reads the answers to such requests; None reads none.
+        budget: seconds that an addition may take; after them the request goes as it came.
     """
 
     routes: Routes
@@ -53,6 +54,7 @@ class Forward:
     counters: Counters
     addition: Addition | None = None
     tee: MakeTee | None = None
+    budget: float = BUDGET
 
     async def __call__(
         self, scope: Scope, receive: Receive, send: Send, admitted: Admitted
@@ -110,7 +112,7 @@ class Forward:
         if self.addition is None or call.grant is None or not body:
             return body
         try:
-            async with asyncio.timeout(BUDGET):
+            async with asyncio.timeout(self.budget):
                 added = await self.addition(call)
         except TimeoutError:
             self.counters.additions.add("late")

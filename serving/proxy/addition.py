@@ -1,0 +1,184 @@
+"""What is put into a request: the handoff, and the lessons that bear on what the person just said.
+
+It goes behind the person's last turn and, byte for byte the same, behind that turn whenever it is
+sent again. Invariants: nothing new is put behind a turn that was answered already; a conversation
+is told each lesson and each event once; what was taken out of memory since is not sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final, Protocol
+
+from serving.proxy.asking import Asked, Chains, Turn, asked
+from serving.proxy.behind import Behind
+from serving.proxy.calls import Call
+from serving.proxy.kinds import Kind
+from serving.proxy.splice import spliced
+from tasks import handoff as handing
+from tasks import prime
+from tasks.domain.clock import Clock
+from tasks.domain.events import Event
+from tasks.domain.scope import Scope
+from tasks.prime import Candidate, Moment, Selection
+from tasks.shown import Put, Shown, Told
+
+CHANNEL: Final = "proxy"
+_HEAD: Final = 400
+_TAIL: Final = 200
+"""Characters of a long prompt that are compared with lessons: encoding costs by their number."""
+_ANEW: Final = timedelta(hours=1)
+"""After this long the same opening words begin another conversation."""
+_CARRIES: Final = (Kind.MAIN, Kind.SUMMARY, Kind.SUBAGENT)
+
+
+class Source(Protocol):
+    """The memory as an addition needs it."""
+
+    def scope(self, app: str, project_id: str) -> Scope:
+        """Return the person's scope of a project."""
+
+    def candidates(self, text: str, scope: Scope) -> list[Candidate]:
+        """Return every lesson that the scope reads, with its relevance to a text."""
+
+    def stand(self, ids: Collection[str], scope: Scope) -> bool:
+        """Tell whether all of these lessons may still be shown."""
+
+    def recent(self, project_id: str) -> Sequence[Event]:
+        """Return the last events of a project's relay, oldest first."""
+
+    def expose(self, body: dict[str, Any], scope: Scope, at: datetime) -> None:
+        """Append what was shown, and what was not, to the journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """Puts memory into requests.
+
+    Attributes:
+        holdout: share of conversations that get no lesson, to measure the effect.
+        day: words an instant.
+        behind: does what the client need not wait for.
+    """
+
+    source: Source
+    shown: Shown
+    chains: Chains
+    holdout: float
+    day: Callable[[datetime], str]
+    clock: Clock
+    behind: Behind = field(repr=False)
+
+    async def __call__(self, call: Call) -> bytes | None:
+        """Return the body with what belongs in it, None when nothing does."""
+        project = call.grant.project if call.grant is not None else None
+        if call.grant is None or project is None or call.body is None:
+            return None
+        its = asked(call, project, self.chains)
+        if its.kind not in _CARRIES or not its.turns:
+            return None
+        scope = self.source.scope(call.grant.app, project)
+        told = self._told(its, project)
+        last = its.turns[-1]
+        puts = [(turn, told.puts[turn.key]) for turn in its.turns if turn.key in told.puts]
+        if its.kind is Kind.MAIN and _is_due(its, last, told):
+            told.begins |= its.first
+            put, selection = await asyncio.to_thread(self._decide, its, last, scope, told)
+            told.begins = False
+            told.take(put)
+            puts.append((last, put))
+            self.behind(partial(self._keep, its, scope, put, selection))
+        return self._with(call.body, puts, scope)
+
+    def _told(self, its: Asked, project: str) -> Told:
+        """Return what the conversation was told; one that only begins alike was told nothing."""
+        told = self.shown.told(project, its.conversation)
+        known = told.puts.get(its.turns[0].key)
+        if known is None or its.named or not its.first:
+            return told
+        if known.model == its.model and self.clock() - known.at < _ANEW:
+            return told
+        return self.shown.begin_again(project, its.conversation)
+
+    def _with(self, body: bytes, puts: list[tuple[Turn, Put]], scope: Scope) -> bytes | None:
+        wanted = [
+            (turn.spot, put.text)
+            for turn, put in puts
+            if put.text and (not put.lessons or self.source.stand(put.lessons, scope))
+        ]
+        return spliced(body, wanted) if wanted else None
+
+    def _decide(self, its: Asked, turn: Turn, scope: Scope, told: Told) -> tuple[Put, Selection]:
+        """Return what to put behind a turn; runs in a thread, and may be too late."""
+        now = self.clock()
+        selection = prime.select(
+            self.source.candidates(_asked_with(turn.words), scope),
+            moment=Moment.PROMPT,
+            session=its.conversation,
+            told=told.settled,
+            holdout=self.holdout,
+        )
+        events = handing.handoff(
+            self.source.recent(scope.project_id),
+            handing.Arrival(
+                its.conversation if its.named or not its.first else "",
+                its.model,
+                told.begins,
+                told.events,
+                now,
+            ),
+        )
+        return self._fitting(its, turn, selection, events, now), selection
+
+    def _fitting(
+        self,
+        its: Asked,
+        turn: Turn,
+        selection: Selection,
+        events: Sequence[Event],
+        now: datetime,
+    ) -> Put:
+        """Return what fits the room that the model has: of both blocks the lessons come first."""
+        lessons = prime.block(selection.shown, self.day) if selection.shown else ""
+        work = handing.block(events, self.day) if events else ""
+        if its.room is not None and len(lessons) > its.room:
+            lessons = ""
+        if its.room is not None and len(lessons) + len(work) > its.room:
+            work = ""
+        ids = tuple(str(row["id"]) for row in selection.shown) if lessons else ()
+        return Put(
+            turn.key,
+            "\n".join(filter(None, (work, lessons))),
+            ids,
+            (*ids, *selection.held_out),
+            tuple(one.id for one in events) if work else (),
+            its.model,
+            now,
+        )
+
+    def _keep(self, its: Asked, scope: Scope, put: Put, selection: Selection) -> None:
+        if put.lessons or selection.held_out or selection.near:
+            body = {
+                "channel": CHANNEL,
+                "session": its.conversation,
+                "shown": list(put.lessons),
+                "held_out": list(selection.held_out),
+                "near": [list(pair) for pair in selection.near],
+            }
+            self.source.expose(body, scope, put.at)
+        self.shown.write(scope.project_id, its.conversation, put)
+
+
+def _is_due(its: Asked, last: Turn, told: Told) -> bool:
+    """Tell whether something may be put behind the last turn that was not put there before."""
+    return its.fresh > 0 and not its.marked and last.key not in told.puts
+
+
+def _asked_with(words: str) -> str:
+    if len(words) <= _HEAD + _TAIL:
+        return words
+    return f"{words[:_HEAD]}\n{words[-_TAIL:]}"

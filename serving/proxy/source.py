@@ -1,0 +1,57 @@
+"""The memory as additions need it: the warm reader, and each project's relay as it grows."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from threading import Lock
+from typing import Any, Final
+
+from serving.reader import Reader
+from tasks.domain.events import Event
+from tasks.domain.proposals import Actor
+from tasks.domain.scope import Scope
+from tasks.prime import Candidate
+from tasks.relay import Followed
+
+_RECENT: Final = 500
+"""Events of a relay that are looked at."""
+_PROJECTS: Final = 50
+
+
+class MemorySource:
+    """What `addition.Source` asks for; safe in threads."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._alone = Lock()
+        self._followed: OrderedDict[str, Followed] = OrderedDict()
+
+    def scope(self, app: str, project_id: str) -> Scope:
+        """Return the person's scope of a project."""
+        return self._reader.scope(app, project_id)
+
+    def candidates(self, text: str, scope: Scope) -> list[Candidate]:
+        """Return every lesson that the scope reads, with its relevance to a text."""
+        return self._reader.candidates(text, scope)
+
+    def stand(self, ids: Collection[str], scope: Scope) -> bool:
+        """Tell whether all of these lessons may still be shown."""
+        return self._reader.stand(ids, scope)
+
+    def recent(self, project_id: str) -> Sequence[Event]:
+        """Return the last events of a project's relay, oldest first."""
+        with self._alone:
+            found = self._followed.get(project_id)
+            if found is None:
+                found = Followed(self._reader.relay, project_id, most=_RECENT)
+                self._followed[project_id] = found
+            self._followed.move_to_end(project_id)
+            if len(self._followed) > _PROJECTS:
+                self._followed.popitem(last=False)
+            return found.newest()
+
+    def expose(self, body: dict[str, Any], scope: Scope, at: datetime) -> None:
+        """Append what was shown, and what was not, to the journal."""
+        self._reader.append("expose", body, scope=scope, actor=Actor.SYSTEM, at=at)
