@@ -188,6 +188,25 @@ def test_an_append_is_read_on_from_where_the_file_was_left(world: World) -> None
     assert first.counts.read == before
 
 
+def test_an_append_writes_no_turn_again(world: World) -> None:
+    made = talk(world.transcript("s1"))
+    made.write()
+    world.read()
+    talk(made).write()
+    with world.home.opened() as store:
+        world.read_into(store)
+        written = [
+            {op["turn"] for op in kept.record.ops if op["op"] == "turn"}
+            for kept in store.ledger.records()
+        ]
+        (kept,) = store.database.rows("SELECT count(*) FROM turns WHERE session_id = 's1'")
+    first, second = written
+    assert first
+    assert second
+    assert first.isdisjoint(second)
+    assert kept == (len(first | second),)
+
+
 def test_what_the_host_wrote_while_we_read_is_read_next(world: World) -> None:
     made = talk(world.transcript("s1"))
     path = made.write()

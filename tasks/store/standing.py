@@ -9,6 +9,7 @@ from datetime import datetime
 from tasks.domain.proposals import (
     Archive,
     Bury,
+    Change,
     MergeLessons,
     Proposal,
     PutEpisode,
@@ -33,6 +34,7 @@ class Standing:
         key: the HMAC key of digests.
         stones: every tombstone, of all scopes.
         sessions: (agent, id) -> the session's row.
+        turns: turn -> (agent, id) of the session whose own it is, for sessions that grew.
         created: lesson id -> when its first version was recorded, for lessons to be merged away.
         began: session id -> when it began, of the sessions behind the lessons of the batch.
         shown: lesson id -> sessions in which it was shown.
@@ -42,6 +44,7 @@ class Standing:
     stones: list[Tombstone]
     projects: dict[Scope, Project] = field(default_factory=dict)
     sessions: dict[tuple[str, str], Row] = field(default_factory=dict)
+    turns: dict[str, tuple[str, str]] = field(default_factory=dict)
     episodes: dict[str, Episode] = field(default_factory=dict)
     lessons: dict[str, Lesson] = field(default_factory=dict)
     predictions: dict[str, Prediction] = field(default_factory=dict)
@@ -68,6 +71,7 @@ def _load(store: Store, scope: Scope, batch: Sequence[Proposal], standing: Stand
     for row in reads.rows(database, query) if sessions else ():
         known = session_row(session_from(row)) | {"person_turns": row["person_turns"]}
         standing.sessions[row["agent"], row["id"]] = known
+    _load_turns(store, scope, changes, standing)
     if any(
         isinstance(c, PutLesson | MergeLessons | PutPrediction | Archive | Bury) for c in changes
     ):
@@ -75,6 +79,15 @@ def _load(store: Store, scope: Scope, batch: Sequence[Proposal], standing: Stand
     wanted = tuple(set(_episode_ids(batch, standing)))
     for episode in reads.episodes(database, scope, Ids(wanted)) if wanted else ():
         standing.episodes[episode.id] = episode
+
+
+def _load_turns(store: Store, scope: Scope, changes: Iterable[Change], standing: Standing) -> None:
+    """Read the turns of sessions that stand already: one that grew holds most of its own."""
+    sessions = [change.session for change in changes if isinstance(change, PutSession)]
+    grown = [one for one in sessions if (one.agent, one.id) in standing.sessions]
+    named = Ids(tuple(turn for session in grown for turn in session.turn_ids))
+    for row in reads.rows(store.database, Query(Subject.TURNS, scope, (named,))) if grown else ():
+        standing.turns[row["turn"]] = row["agent"], row["session_id"]
 
 
 def _load_lessons(

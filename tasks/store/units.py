@@ -63,8 +63,11 @@ def put_session(draft: Draft, proposal: Proposal, change: PutSession) -> Decisio
         return UNCHANGED
     draft.put("session", row)
     same = {**scope_columns(session.scope), "agent": session.agent, "session_id": session.id}
+    owner, owners = (session.agent, session.id), draft.standing.turns
     for turn in session.turn_ids:
-        draft.put("turn", {"turn": turn, **same})
+        if owners.get(turn) != owner:
+            draft.put("turn", {"turn": turn, **same})
+            owners[turn] = owner
     draft.log(proposal, "session", session.id, before, row)
     draft.standing.sessions[session.agent, session.id] = row
     return Stored(proposal.action)
