@@ -108,7 +108,9 @@ class Chains:
         self._roots: OrderedDict[str, str] = OrderedDict()
 
     def learn(self, answer: str, conversation: str) -> None:
-        """Keep that an answer was of a conversation."""
+        """Keep that an answer was of a conversation; an answer with no name is of none."""
+        if not answer or not conversation:
+            return
         self._roots[answer] = conversation
         self._roots.move_to_end(answer)
         if len(self._roots) > _KEPT:

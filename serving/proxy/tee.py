@@ -89,22 +89,22 @@ class _Answer:
         """Have it told; of an answer that broke off, what came."""
         del whole
         if isinstance(self._family, OpenAIResponses):
-            self._tell(self._read())  # the next request may follow it at once
+            said = self._read()
+            its = self._asked()
+            self._teeing.chains.learn(said.id, its.conversation)  # the next may follow at once
+            self._teeing.behind(partial(self._append, its, said))
         else:
-            self._teeing.behind(lambda: self._tell(self._read()))
+            self._teeing.behind(lambda: self._append(self._asked(), self._read()))
 
     def _read(self) -> Said:
         return self._family.said(objects(undone(b"".join(self._pieces), self._coding)))
 
-    def _tell(self, said: Said) -> None:
-        its = asked(self._call, _project_of(self._call), self._teeing.chains)
-        if its.kind is not Kind.MAIN or not its.conversation:
-            return
-        if said.id and isinstance(self._family, OpenAIResponses):
-            self._teeing.chains.learn(said.id, its.conversation)
-        self._teeing.behind(partial(self._append, its, said))
+    def _asked(self) -> Asked:
+        return asked(self._call, _project_of(self._call), self._teeing.chains)
 
     def _append(self, its: Asked, said: Said) -> None:
+        if its.kind is not Kind.MAIN or not its.conversation:
+            return
         where = _Where(_project_of(self._call), agent_of(self._call.headers), its, self._at)
         known = self._teeing.calls
         events = [
