@@ -6,6 +6,7 @@ carry ids, counts and paths, never memory text. Prefect keeps its home under our
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
@@ -14,6 +15,7 @@ from typing import Any, Final, TypeVar, cast
 from tasks.domain.clock import utc_now
 from tasks.domain.ran import Outcome, RunKey
 from tasks.durable import make_folder
+from tasks.errors import EverestError
 from tasks.night import Run
 from tasks.render.artifacts import Artifact, Page, Table
 from tasks.runs import new_run, note_end
@@ -53,6 +55,17 @@ from prefect.runtime import flow_run  # noqa: E402
 from prefect.utilities.annotations import opaque  # noqa: E402
 
 R = TypeVar("R")
+
+
+def _in_a_line(record: logging.LogRecord) -> bool:
+    """Take the stack from what Prefect tells of an error of ours: its words name the way out."""
+    if record.exc_info and isinstance(record.exc_info[1], EverestError):
+        record.exc_info = None
+    return True
+
+
+for _name in ("flow_runs", "task_runs"):
+    get_logger(_name).addFilter(_in_a_line)
 
 HOUR: Final = 3_600
 TAGS: Final = ("everest",)

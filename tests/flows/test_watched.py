@@ -15,7 +15,7 @@ import pytest
 
 from tasks.domain.ran import Outcome
 from tasks.runs import known_runs
-from tests.prefect_server import Server, running_server
+from tests.prefect_server import Server, running_server, until
 from tests.serving.shipped import Everest
 from tests.store.build import home_in
 
@@ -105,6 +105,31 @@ def test_a_quiet_command_says_nothing_there_either(prefect_server: Server, tmp_p
     assert (
         known_runs(person.home / "runs.jsonl")[0].key.id == prefect_server.runs("ingest")[0]["id"]
     )
+
+
+def test_an_error_of_ours_shows_no_stack_there_either(
+    prefect_server: Server, tmp_path: Path, night: Any
+) -> None:
+    person, _, _ = night
+    there = tmp_path / "there.tar.gz"
+    there.touch()
+
+    told = person("backup", str(there), **prefect_server.env)
+
+    assert told.code == 2
+    assert "it is there already; name another" in told.err
+    assert "Traceback" not in told.err
+    (run, *_) = prefect_server.runs("backup")
+    of_it = {"flow_run_id": {"any_": [run["id"]]}}
+    logged = until(
+        lambda: [
+            one["message"]
+            for one in prefect_server.asks("/logs/filter", logs=of_it)
+            if "it is there already" in one["message"]
+        ],
+        lambda: told.err,
+    )
+    assert not [message for message in logged if "Traceback" in message]
 
 
 def test_a_run_that_finds_the_store_held_is_told_in_the_next_report(
