@@ -1,14 +1,27 @@
-"""The night that `everest up` makes up for: one that was due while nothing ran."""
+"""What `everest up` asks the server: whether every flow is served, and for a night that is due."""
 
 from __future__ import annotations
 
 import httpx
 
 from deployments.server import client
+from deployments.table import TABLE
 from tasks.compose import Setting
 from tasks.domain.clock import utc_now
 from tasks.prefect_home import Watched
 from tasks.runs import due
+
+
+def served(watched: Watched) -> bool:
+    """Tell whether every flow is registered, and by a process that serves it: for no workers."""
+    try:
+        with client(watched) as api:
+            found = api.post("/deployments/filter", json={}).raise_for_status().json()
+    except httpx.HTTPError:
+        return False
+    return {one.name for one in TABLE} <= {
+        one["name"] for one in found if one["work_pool_name"] is None
+    }
 
 
 def settle_due_night(where: Setting, watched: Watched) -> bool:

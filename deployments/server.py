@@ -93,8 +93,8 @@ def refuse_openings(watched: Watched, environ: Mapping[str, str]) -> None:
             raise Unprotected(f"{name} opens it to other pages", f"unset {name}")
 
 
-def refuse_taken_port(port: int) -> None:
-    """Look whether the port is free.
+def refuse_taken_port(port: int, setting: str) -> None:
+    """Look whether the port that a setting names is free.
 
     Raises:
         PortTaken: when another program listens on it.
@@ -104,7 +104,7 @@ def refuse_taken_port(port: int) -> None:
         try:
             trial.bind((HOST, port))
         except OSError:
-            raise PortTaken(port) from None
+            raise PortTaken(port, setting) from None
 
 
 def probe(watched: Watched, transport: httpx.BaseTransport | None = None) -> None:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from deployments.credential import prepare
-from deployments.overdue import settle_due_night
+from deployments.overdue import served, settle_due_night
 from deployments.server import (
     answers,
     probe,
@@ -31,7 +33,7 @@ from tasks.compose import Setting
 from tasks.domain.clock import iso, utc_now
 from tasks.durable import make_folder, swap_file
 from tasks.errors import AlreadyUp, ServiceFailed, StoreLocked
-from tasks.prefect_home import PrefectHome, Watched, holder_of
+from tasks.prefect_home import PrefectHome, Watched, holder_of, origin
 from tasks.store.lock import writer_lock
 from tasks.timezone import zone_name
 
@@ -45,9 +47,9 @@ _LONGEST_PAUSE: Final = 60.0
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def services(home: PrefectHome, watched: Watched) -> tuple[Service, ...]:
+def services(where: Setting, home: PrefectHome, watched: Watched) -> tuple[Service, ...]:
     """Return what `up` runs, in the order in which it is started."""
-    environ = os.environ | {"EVEREST_HOME": str(home.folder.parent)}  # theirs is another folder
+    environ = os.environ | {"EVEREST_HOME": str(where.places.home)}  # theirs is another folder
 
     def protected() -> bool:
         if not answers(watched):
@@ -68,8 +70,22 @@ def services(home: PrefectHome, watched: Watched) -> tuple[Service, ...]:
             ("deployments.schedules",),
             watched.environment(home.folder, environ),
             home.log("schedules"),
+            lambda: served(watched),
+        ),
+        Service(
+            "proxy",
+            ("serving",),
+            environ,
+            home.log("proxy"),
+            lambda: listens(where.places.socket),
         ),
     )
+
+
+def listens(path: Path) -> bool:
+    """Tell whether a process answers at a unix socket."""
+    with socket.socket(socket.AF_UNIX) as trial:
+        return trial.connect_ex(str(path)) == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +94,14 @@ class Running:
 
     home: PrefectHome
     watched: Watched
+    proxy: str
 
     def as_data(self) -> dict[str, str]:
         """Return it for a program."""
         return {
             "pages": self.watched.origin,
             "api": self.watched.api,
+            "proxy": self.proxy,
             "credential": str(self.home.credential),
             "logs": str(self.home.folder),
         }
@@ -93,18 +111,19 @@ class Running:
         return [
             f"Nights, runs and logs: {self.watched.origin}",
             f"It asks for a credential: the line in {self.home.credential}, yours alone to read.",
+            f"The proxy for your apps: {self.proxy}",
             f"Logs of the services: {self.home.folder}/*.log",
             "Ctrl-C stops everything.",
         ]
 
 
 def up(where: Setting, *, tell: Tell, runs: Callable[[Running], None]) -> None:
-    """Run the server and the schedules until a signal comes; a night that is due is run at once.
+    """Run server, schedules and proxy until a signal comes; a night that is due is run at once.
 
     Args:
         where: what this process works with.
         tell: told how the services are.
-        runs: told once where to look, when all of them run.
+        runs: told once where to look, when all of it runs.
 
     Raises:
         AlreadyUp: when another one runs for this home.
@@ -120,9 +139,10 @@ def up(where: Setting, *, tell: Tell, runs: Callable[[Running], None]) -> None:
         zone_name(where.settings.timezone)  # refused here rather than by a service in its log
         watched = prepare(home, port)
         refuse_openings(watched, os.environ)
-        refuse_taken_port(port)
+        refuse_taken_port(port, "EVEREST_PREFECT_PORT")
+        refuse_taken_port(where.settings.proxy_port, "EVEREST_PROXY_PORT")
         stopped = stack.enter_context(_until_signalled())
-        keepers = [Keeper(one, home) for one in services(home, watched)]
+        keepers = [Keeper(one, home) for one in services(where, home, watched)]
         stack.callback(lambda: stop_all([one.started for one in keepers if one.started]))
         for keeper in keepers:
             keeper.start(stopped)
@@ -131,13 +151,19 @@ def up(where: Setting, *, tell: Tell, runs: Callable[[Running], None]) -> None:
             tell(f"{keeper.service.name} runs")
         swap_file(home.state, json.dumps({"origin": watched.origin}).encode())
         stack.callback(lambda: home.state.unlink(missing_ok=True))
-        runs(Running(home, watched))
+        runs(Running(home, watched, _proxy(where)))
         settled = False
         while not stopped.wait(_TICK):
             settled = settled or settle_due_night(where, watched)
             for keeper in keepers:
                 keeper.look(stopped, tell)
         tell("stopping")
+
+
+def _proxy(where: Setting) -> str:
+    """Return where the proxy listens: its socket when any free port will do."""
+    port = where.settings.proxy_port
+    return origin(port) if port else str(where.places.socket)
 
 
 def _only_one(stack: ExitStack, home: PrefectHome) -> None:

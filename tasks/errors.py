@@ -23,6 +23,7 @@ EverestError
 │   ├── LedgerBroken
 │   ├── KeyMissing
 │   ├── ViewDamaged
+│   │   └── ViewGone
 │   ├── TokensDamaged
 │   └── UnsupportedFilesystem
 ├── WriteFailed           5   the disk refused a write; what was there before is untouched
@@ -228,6 +229,13 @@ class ViewDamaged(StoreError):
         )
 
 
+class ViewGone(ViewDamaged):
+    """A newer publication took the place of the one being read: whoever reads it begins anew."""
+
+    def __init__(self, path: Path) -> None:
+        StoreError.__init__(self, f"{path} was replaced by newer ones while it was read; ask again")
+
+
 class TokensDamaged(StoreError):
     """The file of tokens cannot be read; nobody is let in by a guess."""
 
@@ -273,12 +281,10 @@ class AlreadyUp(ServerError):
 
 
 class PortTaken(ServerError):
-    """Another program listens on the server's port."""
+    """Another program listens on a port that `everest up` needs."""
 
-    def __init__(self, port: int) -> None:
-        super().__init__(
-            f"port {port} is in use by another program; set EVEREST_PREFECT_PORT to a free one"
-        )
+    def __init__(self, port: int, setting: str) -> None:
+        super().__init__(f"port {port} is in use by another program; set {setting} to a free one")
 
 
 class Unprotected(ServerError):

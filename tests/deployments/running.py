@@ -18,7 +18,11 @@ class Up:
     def __init__(self, base: Path) -> None:
         self.person = Everest(base)
         self.port = free_port()
-        self.env = {"EVEREST_PREFECT_PORT": str(self.port)}
+        self.proxy_port = free_port()
+        self.env = {
+            "EVEREST_PREFECT_PORT": str(self.port),
+            "EVEREST_PROXY_PORT": str(self.proxy_port),
+        }
         self.home = PrefectHome(self.person.home / "prefect")
         self.said = base / "said"
         with self.said.open("wb") as out:
@@ -53,17 +57,17 @@ class Up:
             ["ps", "-eo", "pid=,command="], capture_output=True, text=True, check=True
         )
         pids = (int(line.split()[0]) for line in listed.stdout.splitlines())
-        return [found for pid in pids if (found := _works_in(pid, self.home.folder))]
+        return [found for pid in pids if (found := _works_in(pid, self.person.home))]
 
 
 def _works_in(pid: int, folder: Path) -> str:
-    """Return a process's command line if its environment names the folder as Prefect's home."""
+    """Return a process's command line if its environment names the folder as Everest's home."""
     try:
         environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
         return ""
-    return command if f"PREFECT_HOME={folder}".encode() in environ else ""
+    return command if f"EVEREST_HOME={folder}".encode() in environ else ""
 
 
 @contextmanager

@@ -67,6 +67,11 @@ def test_it_tells_where_to_look_and_how_to_get_in_but_not_the_secret(up: Up) -> 
     assert httpx.post(f"http://127.0.0.1:{up.port}/api/flows/filter", json={}).status_code == 401
 
 
+def test_the_proxy_runs_beside_it(up: Up) -> None:
+    assert f"The proxy for your apps: http://127.0.0.1:{up.proxy_port}" in up.told
+    assert httpx.get(f"http://127.0.0.1:{up.proxy_port}/health").is_success
+
+
 def test_it_serves_every_flow_at_its_times_in_the_persons_zone(up: Up) -> None:
     deployed = _deployed(up)
 
@@ -172,12 +177,13 @@ def _command(pid: int) -> str:
 
 
 def test_a_port_in_use_is_told_with_the_setting_that_changes_it(tmp_path: Path) -> None:
+    free = {name: str(free_port()) for name in ("EVEREST_PREFECT_PORT", "EVEREST_PROXY_PORT")}
     with socket.create_server(("127.0.0.1", 0)) as other:
-        taken = str(other.getsockname()[1])
-        told = Everest(tmp_path)("up", EVEREST_PREFECT_PORT=taken)
+        for name in free:
+            told = Everest(tmp_path)("up", **(free | {name: str(other.getsockname()[1])}))
 
-    assert told.code == 6
-    assert "EVEREST_PREFECT_PORT" in told.err
+            assert told.code == 6
+            assert f"set {name} to a free one" in told.err
 
 
 def test_it_starts_no_server_that_was_asked_to_be_open(tmp_path: Path) -> None:
