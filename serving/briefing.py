@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from serving.tools import Bound
+from serving.bound import Bound
 from tasks.domain.units import USABLE
 from tasks.embedding.space import WORDS
 from tasks.handoff import Arrival, handoff

@@ -9,10 +9,10 @@ from fastapi import Depends, Header, Request, Security
 from fastapi.security import APIKeyHeader
 
 from serving.admit import LONGEST_NAME
+from serving.bound import Bound
 from serving.grants import Grant
 from serving.problems import Problem
 from serving.state import Serving
-from serving.tools import Bound
 from tasks.domain.clock import utc_now
 from tasks.domain.project import Identified
 from tasks.domain.proposals import Actor

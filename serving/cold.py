@@ -5,7 +5,7 @@ It opens the view anew for each reading, and loads no model: questions are read 
 
 from __future__ import annotations
 
-from serving.tools import Bound
+from serving.bound import Bound
 from tasks.compose import Setting
 from tasks.domain.clock import utc_now
 from tasks.domain.project import Identified

@@ -134,6 +134,9 @@ class RememberAsked(Shape):
         max_length=MAX_NOTE,
         description="The fact, in a sentence that can be understood alone. No secrets.",
     )
+    kind: Literal["note", "deploy"] = Field(
+        default="note", description="deploy: something was pushed, released or applied just now."
+    )
 
 
 class Remembered(Shape):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from starlette.types import Scope
 
+from serving.bound import Bound
 from serving.grants import Grant
 from serving.mcp import MakeBound
 from serving.state import Serving
-from serving.tools import Bound
 from tasks.domain.clock import utc_now
 from tasks.errors import UsageError
 

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from serving.bound import Bound
 from serving.cold import ColdReader
 from serving.shapes import Shape
-from serving.tools import LONGEST_BLOCK, TOOLS, Bound, UnknownTool, call, run
+from serving.tool_work import LONGEST_BLOCK
+from serving.tools import TOOLS, UnknownTool, call, run
 from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN
 from tasks.domain.project import Identified
 from tasks.domain.proposals import Actor
@@ -71,7 +73,7 @@ def _described(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_no_argument_of_any_tool_names_whose_memory_it_is() -> None:
     taken = {name for tool in TOOLS for name in tool.asked.model_fields}
-    assert taken == {"query", "k", "about", "most", "text"}
+    assert taken == {"query", "k", "about", "most", "text", "kind"}
 
 
 @pytest.mark.parametrize("name", ["relay", "recall", "remember", "lessons"])
@@ -110,6 +112,18 @@ def test_a_note_can_be_recalled_at_once_and_is_an_agents(bound: Bound) -> None:
         ("remember", Actor.AGENT),
         ("touch", Actor.AGENT),
     ]
+
+
+def test_a_deploy_stands_in_the_relay_of_this_project_alone(bound: Bound) -> None:
+    told = _given("remember", bound, text="Released 2.1 to production", kind="deploy")
+    assert "relay" in told["now"]
+    relayed = _given("relay", bound)
+    (event,) = relayed["events"]
+    assert (event["kind"], event["role"]) == ("deploy", "")
+    assert "“Released 2.1 to production”" in relayed["memory"]
+    assert relayed["memory"].startswith(FENCE_OPEN)
+    other = replace(bound, scope=replace(bound.scope, project_id="ship-99999999"))
+    assert _given("relay", other)["events"] == []
 
 
 def test_another_project_or_another_app_gets_none_of_it(bound: Bound) -> None:
