@@ -7,6 +7,7 @@ file that a person named is never removed.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import secrets
@@ -79,16 +80,33 @@ def frozen(places: Places) -> Iterator[list[Portion]]:
         WriteFailed: when the disk refuses.
     """
     folder = make_folder(places.backups)
-    for left in folder.glob(f"{_SNAPSHOT}*"):  # by a run that was killed
-        shutil.rmtree(left, ignore_errors=True)
-    sweep_parts(folder, "everest-backup")
     snapshot = folder / f"{_SNAPSHOT}{secrets.token_hex(4)}"
+    with _packing(folder):
+        try:
+            portions = freeze(places, snapshot)
+            passing("backup.frozen")
+            yield portions
+        finally:
+            shutil.rmtree(snapshot, ignore_errors=True)
+
+
+@contextmanager
+def _packing(folder: Path) -> Iterator[None]:
+    """Be known as one that packs in a folder; what killed ones left goes if nobody else does.
+
+    The caller holds the writer lock as this is entered, so one at a time is.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        portions = freeze(places, snapshot)
-        passing("backup.frozen")
-        yield portions
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for left in folder.glob(f"{_SNAPSHOT}*"):
+                shutil.rmtree(left, ignore_errors=True)
+            sweep_parts(folder, "everest-backup")
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
     finally:
-        shutil.rmtree(snapshot, ignore_errors=True)
+        os.close(descriptor)
 
 
 def write(  # noqa: PLR0913  where, of what, when, as what the store stood, and who watches

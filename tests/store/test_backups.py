@@ -160,6 +160,18 @@ def test_what_a_killed_backup_froze_goes_with_the_next(filled: Home) -> None:
     assert not left.exists()
 
 
+def test_what_another_backup_works_on_stays(filled: Home) -> None:
+    part = filled.places.backups / ".everest-backup.00ff00ff.part"
+    with frozen(filled.places) as first:
+        part.touch()
+        with frozen(filled.places):
+            pass
+        assert all(one.source.exists() for one in first)
+        assert part.exists()
+    taken(filled)
+    assert not part.exists()
+
+
 def test_an_older_store_is_backed_up_before_its_schema_changes(
     filled: Home, tmp_path: Path
 ) -> None:
