@@ -27,7 +27,7 @@ from serving.cli import (
     watching,
 )
 from serving.cli.output import error, misused
-from tasks.errors import EverestError
+from tasks.errors import EverestError, ViewGone
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001  the shape of an option's callback
@@ -80,7 +80,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command; return its exit code. Our errors are told in one line on standard error."""
     try:
-        result = app(arguments, standalone_mode=False)
+        result = _carried_out(arguments)
     except EverestError as failure:
         return error(failure, as_json="--json" in arguments)
     except TyperException as misuse:
@@ -91,3 +91,10 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return result if isinstance(result, int) else 0
+
+
+def _carried_out(arguments: list[str]) -> object:
+    try:
+        return app(arguments, standalone_mode=False)
+    except ViewGone:  # a command reads before it says or writes anything
+        return app(arguments, standalone_mode=False)

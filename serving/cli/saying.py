@@ -45,10 +45,10 @@ def remember_(
     Example: everest remember "the staging database is refreshed on Mondays"
     """
     where = setting()
+    words = _typed() if text is None else _readable(text)  # it may take minutes, the view be gone
     memory = Memory(where.places)
     found = writing_project(memory, project)
     scope = where.settings.scope(GLOBAL if everywhere else found.project_id)
-    words = _typed() if text is None else _readable(text)
     accepted = remember(memory, words, scope=scope, project=found, actor=_actor(), at=utc_now())
     _told(accepted, as_json=as_json)
 

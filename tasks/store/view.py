@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tasks.domain.scope import Scope
 from tasks.embedding.dense import Dense
 from tasks.embedding.index import Lexical
-from tasks.errors import ViewDamaged
+from tasks.errors import ViewDamaged, ViewGone
 
 VERSION: Final = 1
 
@@ -114,16 +114,21 @@ class Table:
 
 
 class ScopeView:
-    """One scope's folder, opened lazily; row i is the same in every array, units come first."""
+    """One scope's folder, opened lazily; row i is the same in every array, units come first.
 
-    def __init__(self, folder: Path, scope: Scope) -> None:
+    What was opened stays, whatever is published meanwhile; opening another of its files may tell
+    that the publication, whose file is `manifest`, is gone.
+    """
+
+    def __init__(self, folder: Path, scope: Scope, manifest: Path) -> None:
         self.scope = scope
         self._folder = folder
+        self._manifest = manifest
 
     @functools.cached_property
     def rows(self) -> Table:
         """Return the rows themselves: episodes, lessons and passages, told apart by `unit`."""
-        with _as_published(self._folder):
+        with _as_published(self._folder, self._manifest):
             return Table(self._folder, "rows")
 
     @functools.cached_property
@@ -134,7 +139,7 @@ class ScopeView:
     @functools.cached_property
     def words(self) -> Lexical:
         """Return the lexical index over the rows."""
-        with _as_published(self._folder):
+        with _as_published(self._folder, self._manifest):
             return Lexical.load(self._folder / "words")
 
     @functools.cached_property
@@ -143,7 +148,7 @@ class ScopeView:
 
         A unit that is not embedded yet has a row of zeros.
         """
-        with _as_published(self._folder):
+        with _as_published(self._folder, self._manifest):
             found = Dense.load(self._folder / "vectors")
         return found if found.matrix.shape[1] else None
 
@@ -157,7 +162,7 @@ class ScopeView:
         if not path.exists():
             found = [i for i, row in enumerate(self.rows) if row["unit"] == "lesson"]
             return np.array(found, dtype=np.int64)
-        with _as_published(path):
+        with _as_published(path, self._manifest):
             listed: NDArray[np.int64] = np.load(path, mmap_mode="r")
         return listed
 
@@ -174,11 +179,11 @@ class ScopeView:
     @functools.cached_property
     def buried(self) -> frozenset[str]:
         """Return the keyed digests of the values that tombstones keep out of this scope."""
-        with _as_published(self._folder):
+        with _as_published(self._folder, self._manifest):
             return frozenset(orjson.loads((self._folder / "tombstones.json").read_bytes()))
 
     def _array(self, name: str) -> NDArray[np.float64]:
-        with _as_published(self._folder):
+        with _as_published(self._folder, self._manifest):
             found: NDArray[np.float64] = np.load(self._folder / f"{name}.npy", mmap_mode="r")
         return found
 
@@ -188,6 +193,7 @@ class View:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._folder = folder
+        self._file = folder / f"{manifest.number}.json"
         self.manifest = manifest
         self._opened: dict[Scope, ScopeView] = {}
 
@@ -195,14 +201,14 @@ class View:
         """Return a scope's folder, or None when nothing was ever published in it."""
         for entry in self.manifest.scopes:
             if entry.scope == scope:
-                view = ScopeView(self._folder / "scopes" / entry.folder, scope)
+                view = ScopeView(self._folder / "scopes" / entry.folder, scope, self._file)
                 return self._opened.setdefault(scope, view)
         return None
 
     def listed(self, name: str) -> list[dict[str, Any]]:
         """Return a list of the catalog by its name: projects, lessons, sessions and others."""
         path = self._folder / self.manifest.catalog / f"{name}.jsonl"
-        with _as_published(path):
+        with _as_published(path, self._file):
             return [orjson.loads(line) for line in path.read_bytes().split(b"\n") if line]
 
 
@@ -217,17 +223,22 @@ def current(folder: Path) -> View | None:
             if name == before:
                 raise ViewDamaged(folder / name, "it is not there") from error
         else:
-            with _as_published(folder / name):
+            with _as_published(folder / name, folder / name):
                 return View(folder, Manifest.parse(data))
     return None
 
 
 @contextmanager
-def _as_published(path: Path) -> Iterator[None]:
-    """Name what cannot be read of a publication as damage to it."""
+def _as_published(path: Path, manifest: Path) -> Iterator[None]:
+    """Name what cannot be read of a publication as damage to it, unless it was taken away whole.
+
+    The file of a manifest goes before the folders that it names.
+    """
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError) as error:
+        if not manifest.exists():
+            raise ViewGone(path) from error
         raise ViewDamaged(path, str(error)) from error
 
 

@@ -19,7 +19,7 @@ from tasks.domain.scope import Scope
 from tasks.domain.session import AgentTurn, Channel, PersonTurn
 from tasks.domain.units import EpisodeKind, TombstoneKind, Trust
 from tasks.embedding.hashed import Hashed
-from tasks.errors import WriteFailed
+from tasks.errors import ViewDamaged, ViewGone, WriteFailed
 from tasks.evidence.words import append_evidence, evidence_path
 from tasks.memory import Memory
 from tasks.recall import Recalled, recall
@@ -174,6 +174,24 @@ def test_a_reader_of_an_old_view_reads_on_while_two_more_are_published(
         published(store)
     assert [one.row for one in recalled(reader, "annotate types")] == before
     assert len(recalled(house.memory(), "annotate types")) > len(before)
+
+
+def test_a_view_that_went_away_is_told_from_a_damaged_one(house: Home, store: Store) -> None:
+    published(store)
+    view = current(house.places.view)
+    assert view is not None
+    shelf = view.scope(SCOPE)
+    assert shelf is not None
+    (house.places.view / "scopes" / folders(house)[SCOPE.project_id] / "at.npy").unlink()
+    with pytest.raises(ViewDamaged) as damaged:
+        _ = shelf.at
+    assert not isinstance(damaged.value, ViewGone)
+    for name in ("x", "y"):
+        gateway.commit(store, [put(episode(name))], at=NOW)
+        published(store)
+    for read in (lambda: shelf.at, lambda: shelf.words):
+        with pytest.raises(ViewGone, match="ask again"):
+            read()
 
 
 def test_a_run_killed_between_folder_and_manifest_leaves_the_old_view(

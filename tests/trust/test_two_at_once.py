@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import subprocess
 import sys
@@ -99,6 +101,29 @@ def test_a_night_that_waits_goes_on_when_the_one_it_waits_for_is_killed(
     assert first.returncode == -signal.SIGKILL, "it was at work when it was killed"
     _end(second)
     assert home.digest() == alone
+
+
+def test_a_reader_whose_view_went_away_meanwhile_reads_the_newest(home: Everest) -> None:
+    """It is held up, by pipes, between the pointer to a view and the view itself."""
+    assert home("night").code == 0
+    listed = home.lessons()
+    view = home.home / "view"
+    newest = (view / "current").read_bytes()
+    manifest = json.loads((view / newest.decode()).read_bytes())
+    old = json.dumps({**manifest, "number": 0, "catalog": "catalog-0"}).encode()
+    (view / "current").unlink()
+    os.mkfifo(view / "current")
+    os.mkfifo(view / "0.json")
+    reader = home.start("lessons", "--json")
+    (view / "current").write_bytes(b"0.json")
+    with (view / "0.json").open("wb") as pipe:
+        (view / "0.json").unlink()
+        (view / "current").unlink()
+        (view / "current").write_bytes(newest)
+        pipe.write(old)
+    out, told = reader.communicate(timeout=_LONG)
+    assert reader.returncode == 0, told.decode()
+    assert json.loads(out) == listed
 
 
 APPENDER = """
