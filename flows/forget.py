@@ -7,6 +7,7 @@ from tasks.compose import setting
 from tasks.night import Run, opened
 from tasks.orchestrated import flow, leave, run_as_file, steps_in_use, this_run
 from tasks.render.artifacts import counts
+from tasks.shown import clear
 from tasks.steps import Steps
 from tasks.store.compact import Compacted
 
@@ -14,6 +15,7 @@ from tasks.store.compact import Compacted
 def erase(steps: Steps, run: Run) -> Compacted:
     """Fold, publish and render without what is forgotten, then copy the store without its bytes."""
     _, rendered = read_back_and_render(steps, run)
+    clear(run.store.places.shown)
     compacted = steps.compact(run)
     if rendered.failed:  # a file with the words may stand there still
         raise rendered.failed[0]

@@ -68,9 +68,11 @@ class Told:
 
     Attributes:
         begins: it has begun, and what is told at a beginning was not told in time.
+        kept: it lies on the disk too; when it was removed from there it is gone from here as well.
     """
 
     begins: bool = False
+    kept: bool = False
     puts: dict[str, Put] = field(default_factory=dict)
     settled: set[str] = field(default_factory=set)
     events: set[str] = field(default_factory=set)
@@ -97,7 +99,7 @@ class Shown:
         path = self._path(project_id, conversation)
         with self._alone:
             found = self._kept.get(path)
-            if found is None:
+            if found is None or (found.kept and not path.exists()):
                 found = self._kept[path] = _read(path)
             self._kept.move_to_end(path)
             if len(self._kept) > _IN_MEMORY:
@@ -121,6 +123,9 @@ class Shown:
         path = self._path(project_id, conversation)
         make_folder(self._folder)
         append_line(path, after_a_cut(path) + orjson.dumps(put.record()) + b"\n")
+        with self._alone:
+            if path in self._kept:
+                self._kept[path].kept = True
         if self._written % _SWEPT_EVERY == 0:
             _sweep(self._folder)
         self._written += 1
@@ -137,7 +142,9 @@ def clear(folder: Path) -> None:
 def _read(path: Path) -> Told:
     told = Told()
     with contextlib.suppress(OSError):
-        for line in path.read_bytes().split(b"\n"):
+        lines = path.read_bytes().split(b"\n")
+        told.kept = True
+        for line in lines:
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 told.take(_put(orjson.loads(line)))
     return told

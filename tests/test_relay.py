@@ -12,7 +12,7 @@ import pytest
 
 from tasks.domain.events import Event, EventKind, Role
 from tasks.errors import RelayNameInvalid
-from tasks.relay import ROTATE, Relay
+from tasks.relay import ROTATE, Followed, Relay
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 PROJECT = "paperboat-1a2b3c4d"
@@ -129,3 +129,47 @@ def test_files_are_the_persons_alone(tmp_path: Path) -> None:
 
     modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
     assert modes == {"relay": 0o700, ".lock": 0o600, f"{PROJECT}.jsonl": 0o600}
+
+
+class TestFollowed:
+    def test_it_grows_with_the_file(self, tmp_path: Path) -> None:
+        relay = Relay(tmp_path / "relay")
+        followed = Followed(relay, PROJECT, most=3)
+        assert followed.newest() == []
+        relay.append([said("one")])
+        assert [one.text for one in followed.newest()] == ["one"]
+        relay.append([said("two"), said("three"), said("four")])
+        assert [one.text for one in followed.newest()] == ["two", "three", "four"]
+        assert followed.newest() == relay.tail(PROJECT, most=3)
+
+    def test_what_is_forgotten_is_gone(self, tmp_path: Path) -> None:
+        relay = Relay(tmp_path / "relay")
+        followed = Followed(relay, PROJECT, most=9)
+        relay.append([said("one"), said("two")])
+        assert len(followed.newest()) == 2
+        relay.forget(PROJECT, lambda one: one.text == "one")
+        assert [one.text for one in followed.newest()] == ["two"]
+
+    def test_it_goes_on_over_a_file_that_was_put_away(self, tmp_path: Path) -> None:
+        relay = Relay(tmp_path / "relay")
+        followed = Followed(relay, PROJECT, most=9)
+        relay.append([said("one")])
+        followed.newest()
+        path = tmp_path / "relay" / f"{PROJECT}.jsonl"
+        path.rename(path.with_name(f"{PROJECT}.20260304.jsonl"))
+        assert [one.text for one in followed.newest()] == ["one"]
+        relay.append([said("two")])
+        assert [one.text for one in followed.newest()] == ["one", "two"]
+
+    def test_a_line_that_is_being_written_is_waited_for(self, tmp_path: Path) -> None:
+        relay = Relay(tmp_path / "relay")
+        followed = Followed(relay, PROJECT, most=9)
+        relay.append([said("one")])
+        followed.newest()
+        path = tmp_path / "relay" / f"{PROJECT}.jsonl"
+        line = json.dumps(said("two").record()).encode() + b"\n"
+        for part in (line[:20], line[20:]):
+            with path.open("ab") as file:
+                file.write(part)
+            told = [one.text for one in followed.newest()]
+        assert told == ["one", "two"]

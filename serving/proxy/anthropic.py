@@ -23,6 +23,7 @@ from serving.proxy.families import (
     is_filled,
     of_person,
     plain_text,
+    read_near_the_end,
 )
 from serving.proxy.splice import Form, Spot, as_list, in_list
 
@@ -66,7 +67,7 @@ class Anthropic:
         read = _BODY.decode(body)
         return Body(
             read.model,
-            [_message(one) for one in read.messages],
+            read_near_the_end(read.messages, _message, _early),
             system=plain_text(read.system),
             tools=is_filled(read.tools),
             longest=read.max_tokens,
@@ -102,6 +103,10 @@ def _grow(block: dict[str, Any], delta: dict[str, Any]) -> None:
 def _made(block: dict[str, Any]) -> Made:
     given = block.get("input_json") or orjson.dumps(block.get("input", {})).decode()
     return Made(str(block.get("id", "")), str(block.get("name", "")), given.encode())
+
+
+def _early(one: _Message) -> Message:
+    return Message(Speaker.AGENT) if one.role == "assistant" else _message(one)
 
 
 def _message(one: _Message) -> Message:

@@ -7,6 +7,7 @@ nothing is added to it.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -190,9 +191,14 @@ def _turns(people: Iterable[Message], follows: str) -> Iterable[Turn]:
     met: Counter[str] = Counter()
     for one in people:
         if one.spot is not None:
-            key = digest_of(follows, one.text, met[one.text])[:_KEY]
-            yield Turn("" if follows == AT_SERVER else key, one.text, one.spot)
+            key = "" if follows == AT_SERVER else _key(follows, met[one.text], one.text)
+            yield Turn(key, one.text, one.spot)
             met[one.text] += 1
+
+
+def _key(follows: str, before: int, words: str) -> str:
+    told = f"{follows}\0{before}\0{words}".encode(errors="replace")
+    return hashlib.sha256(told).hexdigest()[:_KEY]
 
 
 def _begin_of_new(messages: Sequence[Message]) -> int:

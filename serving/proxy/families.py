@@ -7,16 +7,18 @@ or put in their place is none. What is no conversation in a shape that we know i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from serving.proxy.splice import Spot
 from tasks.domain.markers import FENCE_OPEN
 from tasks.evidence.wrappers import Typed, words_of
+
+T = TypeVar("T")
 
 AT_SERVER: Final = "conversation"
 """What a request follows that names no answer but a conversation which the server keeps."""
@@ -27,6 +29,7 @@ _HOSTS: Final = re.compile(
     r"|# AGENTS\.md instructions\b"
     r"|This is the Gemini CLI\. We are setting up the context)"
 )
+_NEAR: Final = 50
 _SHORT: Final = 300
 _FAILED: Final = re.compile(
     r"(?i)\bexit(?:ed)?(?: with)?[ _]?(?:code|status)?\"?[:= ]+(?:-|[1-9])|\bcommand not found\b"
@@ -124,6 +127,18 @@ class Family(Protocol):
 
     def said(self, answers: Iterable[dict[str, Any]]) -> Said:
         """Return what an answer's objects say: all of a stream's, or the one of a whole answer."""
+
+
+def read_near_the_end(
+    messages: Sequence[T], whole: Callable[[T], Message], early: Callable[[T], Message]
+) -> list[Message]:
+    """Return messages of which only the last are read whole.
+
+    What agents and tools said long before is not asked for, and makes up most of a long request;
+    `early` tells who spoke, and reads no more than the person's words.
+    """
+    at = max(0, len(messages) - _NEAR)
+    return [*map(early, messages[:at]), *map(whole, messages[at:])]
 
 
 def of_person(texts: Iterable[str], spot: Spot | None) -> Message:

@@ -19,6 +19,7 @@ from serving.proxy.families import (
     is_filled,
     of_person,
     plain_text,
+    read_near_the_end,
 )
 from serving.proxy.splice import Spot, in_list
 
@@ -78,7 +79,7 @@ class Gemini:
         config = read.generationConfig or read.generation_config or _Config()
         return Body(
             "",
-            [_message(one) for one in read.contents],
+            read_near_the_end(read.contents, _message, _early),
             system=plain_text(read.systemInstruction) or plain_text(read.system_instruction),
             tools=is_filled(read.tools),
             longest=config.maxOutputTokens or config.max_output_tokens,
@@ -103,6 +104,10 @@ class Gemini:
 def _parts(answer: dict[str, Any]) -> Iterable[dict[str, Any]]:
     for candidate in (answer.get("candidates") or ())[:1]:
         yield from (candidate.get("content") or {}).get("parts") or ()
+
+
+def _early(one: _Content) -> Message:
+    return Message(Speaker.AGENT) if one.role == "model" else _message(one)
 
 
 def _message(one: _Content) -> Message:

@@ -18,6 +18,7 @@ from serving.proxy.families import (
     has_failed,
     is_filled,
     of_person,
+    read_near_the_end,
 )
 from serving.proxy.splice import IN_STRING, Spot
 
@@ -78,7 +79,7 @@ class OllamaChat:
         systems = (_text(one.content) for one in read.messages if one.role == "system")
         return Body(
             read.model,
-            [_message(one) for one in read.messages],
+            read_near_the_end(read.messages, _message, _early),
             system="\n".join(systems),
             tools=is_filled(read.tools),
             longest=_bound(options),
@@ -119,6 +120,16 @@ class OllamaGenerate:
     def said(self, answers: Iterable[dict[str, Any]]) -> Said:
         """Return what an answer says."""
         return Said("".join(str(one.get("response") or "") for one in answers))
+
+
+def _early(one: _Message) -> Message:
+    match one.role:
+        case "assistant":
+            return Message(Speaker.AGENT)
+        case "tool":
+            return Message(Speaker.TOOL)
+        case _:
+            return _message(one)
 
 
 def _message(one: _Message) -> Message:

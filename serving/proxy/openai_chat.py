@@ -21,6 +21,7 @@ from serving.proxy.families import (
     is_filled,
     of_person,
     plain_text,
+    read_near_the_end,
 )
 from serving.proxy.splice import IN_STRING, Spot, in_list
 
@@ -72,7 +73,7 @@ class OpenAIChat:
         systems = (one for one in read.messages if one.role in ("system", "developer"))
         return Body(
             read.model,
-            [_message(one) for one in read.messages],
+            read_near_the_end(read.messages, _message, _early),
             system="\n".join(plain_text(one.content) for one in systems),
             conversation=read.prompt_cache_key or "",
             tools=is_filled(read.tools) or is_filled(read.functions),
@@ -107,6 +108,16 @@ def _grow(made: list[str], call: dict[str, Any]) -> None:
     made[0] = call.get("id") or made[0]
     made[1] = function.get("name") or made[1]
     made[2] += function.get("arguments") or ""
+
+
+def _early(one: _Message) -> Message:
+    match one.role:
+        case "assistant":
+            return Message(Speaker.AGENT)
+        case "tool" | "function":
+            return Message(Speaker.TOOL)
+        case _:
+            return _message(one)
 
 
 def _message(one: _Message) -> Message:

@@ -23,6 +23,7 @@ from serving.proxy.families import (
     is_filled,
     of_person,
     plain_text,
+    read_near_the_end,
 )
 from serving.proxy.splice import IN_STRING, Spot, in_list
 
@@ -113,7 +114,15 @@ def _messages(raw: msgspec.Raw) -> list[Message]:
     told = _TEXT_OR_ITEMS.decode(raw)
     if isinstance(told, str):
         return [of_person([told], Spot(raw, IN_STRING))]
-    return [_message(item) for item in told or ()]
+    return read_near_the_end(told or [], _message, _early)
+
+
+def _early(item: _Item) -> Message:
+    if item.type in _OUTPUTS:
+        return Message(Speaker.TOOL)
+    if item.type != "message" or item.role == "assistant":
+        return Message(Speaker.AGENT)
+    return _message(item)
 
 
 def _message(item: _Item) -> Message:
