@@ -54,7 +54,7 @@ def handoff(events: Sequence[Event], arrival: Arrival) -> tuple[Event, ...]:
     others = [
         one
         for one in events
-        if one.session != arrival.session
+        if (not one.session or one.session != arrival.session)
         and one.id not in arrival.told
         and arrival.now - OPEN <= one.at <= arrival.now
     ]

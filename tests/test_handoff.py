@@ -52,6 +52,12 @@ def test_what_a_conversation_said_itself_is_not_handed_to_it() -> None:
     assert texts(handoff([*WORK, own], arrival())) == ["added the parser", "tests pass"]
 
 
+def test_what_names_no_conversation_is_nobodys_own() -> None:
+    deploy = told("fly deploy", kind=EventKind.DEPLOY, role=Role.NONE, session="")
+    unnamed = Arrival("", "model-b", first=True, told=(), now=NOW)
+    assert texts(handoff([deploy], unnamed)) == ["fly deploy"]
+
+
 def test_corrections_and_deploys_are_told_to_any_model_once_each() -> None:
     events = [*WORK, DEPLOY, CORRECTION]
     assert texts(handoff(events, arrival(model="model-a"))) == ["fly deploy", "use pnpm"]
