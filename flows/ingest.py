@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from tasks.compose import setting
@@ -14,11 +15,11 @@ from tasks.steps import Steps
 
 def read_and_publish(steps: Steps, run: Run) -> Ingested:
     """Fold, read what changed, give it vectors and publish it."""
-    steps.fold(run)
+    folded = steps.fold(run)
     ingested = steps.ingest(run)
     steps.embed(run)
     steps.publish(run)
-    return ingested
+    return replace(ingested, problems=[*folded.problems, *ingested.problems])
 
 
 @flow("ingest")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from serving.reader import Reader
-from tasks.domain.project import Identified, identify, project_id
+from tasks.domain.project import Identified, by_id
 from tasks.errors import UnknownProject
-from tasks.evidence.folders import probe
-from tasks.memory import Memory
 from tasks.store.view import View
+from tasks.tell import project_named
 
 MOST: Final = 1000
 """Names that are kept; a caller that invents more of them starts the list anew."""
@@ -42,7 +40,7 @@ class Projects:
             self._named, self._seen = {}, memory.view
         found = self._named.get(name)
         if found is None:
-            found = self._named[name] = _looked_up(name, memory)
+            found = self._named[name] = project_named(memory, name)
         return found
 
     def of_id(self, wanted: str) -> Identified:
@@ -51,15 +49,5 @@ class Projects:
             known = self._reader.memory().project(wanted)
         except UnknownProject:
             named = [one for one in list(self._named.values()) if one.project_id == wanted]
-            return named[0] if named else Identified(wanted, wanted, wanted)
+            return named[0] if named else by_id(wanted)
         return Identified(known.project_id, known.path, known.name)
-
-
-def _looked_up(name: str, memory: Memory) -> Identified:
-    try:
-        known = memory.project(name)
-    except UnknownProject:
-        if Path(name).is_absolute():
-            return identify(name, memory.known_cwds(), probe)
-        return Identified(project_id(name), name, name)
-    return Identified(known.project_id, known.path, known.name)

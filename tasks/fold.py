@@ -6,13 +6,15 @@ often a night is killed.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from tasks.domain import canon
 from tasks.domain.clock import instant
+from tasks.domain.events import WITNESSES, Event, event, of_an_agent, session_name
 from tasks.domain.ids import digest_of, lesson_hash, note_id
 from tasks.domain.proposals import (
     Action,
@@ -30,6 +32,7 @@ from tasks.domain.proposals import (
     SetStrength,
     Stored,
 )
+from tasks.domain.scope import Scope
 from tasks.domain.strength import START, touched
 from tasks.domain.tombstones import exact
 from tasks.domain.units import (
@@ -43,6 +46,9 @@ from tasks.domain.units import (
     TombstoneKind,
     Trust,
 )
+from tasks.errors import EventInvalid
+from tasks.happened import Happened
+from tasks.projects import leaves_out
 from tasks.store import gateway, reads
 from tasks.store.handle import Store
 from tasks.store.journal import DECIDERS, Line, unfolded
@@ -61,6 +67,7 @@ class Folded:
     Attributes:
         lines: lines folded; `bad`: those that were no journal line; `cut`: ends without a newline.
         refused: refusals by reason.
+        problems: one sentence for each event of the inbox that could not be used.
     """
 
     lines: int = 0
@@ -68,6 +75,7 @@ class Folded:
     cut: int = 0
     stored: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    problems: tuple[str, ...] = ()
 
 
 def fold(store: Store, *, at: datetime) -> Folded:
@@ -111,8 +119,9 @@ class _Folding:
         self._pinned: set[str] = set()
         self._arranged_now: dict[str, Project] = {}
 
-    def proposals(self, lines: Iterable[Line]) -> list[Proposal]:
-        return [proposal for line in lines for proposal in self._of(line)]
+    def proposals(self, lines: Sequence[Line]) -> list[Proposal]:
+        said = [proposal for line in lines for proposal in self._of(line)]
+        return [*said, *self._happened([line for line in lines if line.op == "event"])]
 
     def _of(self, line: Line) -> Iterator[Proposal]:
         match line.op:
@@ -131,6 +140,19 @@ class _Folding:
                 yield self._exposed(line)
             case _:  # an op that a later release folds; its line stays in the journal's archive
                 return
+
+    def _happened(self, lines: Sequence[Line]) -> Iterator[Proposal]:
+        """Take in the events of each scope; a project that is to be ignored tells nothing."""
+        happened = Happened(self._store, self._at)
+        by_scope: dict[Scope, list[Line]] = {}
+        for line in lines:
+            by_scope.setdefault(line.scope, []).append(line)
+        for scope, told in by_scope.items():
+            known = self._project(told[0])
+            if known is None or not leaves_out(known):
+                yield from self._unknown_project(told[0])
+                for change in happened.changes(list(_events(told)), scope):
+                    yield _proposal(told[0], change, Action.CREATE)
 
     def _unknown_project(self, line: Line) -> Iterator[Proposal]:
         """Make the project that a note was said in, unless it is known or the note is for all."""
@@ -221,7 +243,7 @@ class _Folding:
         change = Expose(
             line.id,
             instant(line.at),
-            body.get("session", ""),
+            session_name(body.get("session", "")),
             body["channel"],
             tuple(body.get("shown", ())),
             tuple(body.get("held_out", ())),
@@ -319,6 +341,14 @@ _KINDS = {
     "forget": TombstoneKind.FORGOTTEN,
 }
 _ACTIONS = {"reject": Action.REJECT, "veto": Action.VETO, "forget": Action.FORGET}
+
+
+def _events(lines: Iterable[Line]) -> Iterator[Event]:
+    """Yield what lines tell, each by the authority of who told it."""
+    for line in lines:
+        with contextlib.suppress(EventInvalid):
+            one = event(line.body["event"], now=instant(line.at))
+            yield one if line.actor in WITNESSES else of_an_agent(one)
 
 
 def _proposal(line: Line, change: Change, action: Action) -> Proposal:

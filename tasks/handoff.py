@@ -65,7 +65,7 @@ def handoff(events: Sequence[Event], arrival: Arrival) -> tuple[Event, ...]:
 
 def block(told: Sequence[Event], day: Callable[[datetime], str]) -> str:
     """Return a handoff as the fenced text that a model reads; `day` words an instant."""
-    lines = [f"- {day(one.at)}, {_whose(one)}: “{_clipped(one)}”" for one in told]
+    lines = [f"- {day(one.at)}, {whose(one)}: “{_clipped(one)}”" for one in told]
     return "\n".join([FENCE_OPEN, _ABOUT, *lines, FENCE_CLOSE])
 
 
@@ -93,13 +93,14 @@ def _within(tokens: int, wanted: Iterable[Event]) -> Iterable[Event]:
     """Yield events in their order of importance until the budget is used up."""
     left = tokens * _CHARACTERS
     for one in wanted:
-        left -= len(_clipped(one)) + len(_whose(one))
+        left -= len(_clipped(one)) + len(whose(one))
         if left < 0:
             return
         yield one
 
 
-def _whose(one: Event) -> str:
+def whose(one: Event) -> str:
+    """Return in a few words who did or said it."""
     who = one.model or one.agent or "an agent"
     match one.kind, one.role:
         case EventKind.TURN, Role.USER:

@@ -19,10 +19,7 @@ from tasks.domain.proposals import (
     Actor,
     Change,
     Proposal,
-    PutEpisode,
     PutProject,
-    Refusal,
-    Stored,
 )
 from tasks.domain.scope import Scope
 from tasks.domain.session import ReadCounts
@@ -31,7 +28,7 @@ from tasks.evidence.reading import Mark, NothingRead, SessionRead
 from tasks.evidence.roots import in_words
 from tasks.evidence.states import FileChange, state_of
 from tasks.ingested import Ingested, plain
-from tasks.projects import LeftOut, Projects
+from tasks.projects import LeftOut, Projects, leaves_out
 from tasks.sessions import Sessions
 from tasks.settings import Settings
 from tasks.store import gateway
@@ -164,7 +161,7 @@ class _Reader:
             return None, []
         project = self._projects.of(whole)
         scope = self._settings.scope(project.project_id)
-        left_out = self._projects.leaves_out(project)
+        left_out = leaves_out(project)
         if left_out is not None:
             self._report.ignored += 1
             return left_out, []
@@ -197,14 +194,7 @@ class _Reader:
         }
         receipt = gateway.commit(self._store, proposals, at=self._at, ingest={str(one.path): kept})
         passing("ingest.committed")
-        for proposal, decision in zip(proposals, receipt.decisions, strict=True):
-            match decision:
-                case Stored() if isinstance(proposal.change, PutEpisode):
-                    self._report.episodes[proposal.change.episode.kind] += 1
-                case Refusal(reason, _):
-                    self._report.refused[reason] += 1
-                case _:
-                    pass
+        self._report.decided(proposals, receipt.decisions)
 
     def _count(self, counts: ReadCounts, one: Changed) -> dict[str, int]:
         """Count the lines that this reading is the first to see: none of a file read again."""

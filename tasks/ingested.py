@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tasks.domain.proposals import Decision, Proposal, PutEpisode, Refusal, Stored
 from tasks.domain.session import ReadCounts
 
 
@@ -36,6 +37,17 @@ class Ingested:
     def failed(self) -> int:
         """Return how many lines could not be read."""
         return len(self.counts.failed)
+
+    def decided(self, proposals: Sequence[Proposal], decisions: Sequence[Decision]) -> None:
+        """Count the episodes that were stored, and what was refused."""
+        for proposal, decision in zip(proposals, decisions, strict=True):
+            match decision:
+                case Stored() if isinstance(proposal.change, PutEpisode):
+                    self.episodes[proposal.change.episode.kind] += 1
+                case Refusal(reason, _):
+                    self.refused[reason] += 1
+                case _:
+                    pass
 
     def gain(self, counts: ReadCounts, before: Mapping[str, Any] | None) -> dict[str, int]:
         """Count the lines of a file that were not counted before; return how many of each.

@@ -190,6 +190,7 @@ def _problems(run: Run, parts: Parts) -> Iterator[str]:
     yield from _some(parts.ingested.problems)
     if run.chosen.instead:
         yield f"Meanings are compared by {run.chosen.why}."
+    yield from parts.folded.problems
     if parts.folded.bad:
         yield f"{parts.folded.bad} journal lines could not be read and were passed over."
     if run.store.caught_up:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -27,8 +27,10 @@ from tasks.domain.units import Project
 from tasks.embedding.choose import Chosen
 from tasks.evidence.folders import probe
 from tasks.fold import Folded
+from tasks.inbox import take_in
 from tasks.ingest import Ingested
 from tasks.progress import Progress, Quiet
+from tasks.relayed import read_relay
 from tasks.render.plan import HostLines, Rendered, RenderPlan
 from tasks.render.render import render as render_files
 from tasks.runs import recorded
@@ -91,13 +93,14 @@ def opened(
 
 
 def fold(run: Run) -> Folded:
-    """Fold what was said since the last night."""
-    return folding.fold(run.store, at=run.at)
+    """Fold what was said since the last night, and what programs left in the inbox."""
+    problems = take_in(run.store.places, run.settings, at=run.at)
+    return replace(folding.fold(run.store, at=run.at), problems=tuple(problems))
 
 
 def ingest(run: Run) -> Ingested:
-    """Read the transcripts that changed."""
-    return reading.ingest(
+    """Read the transcripts that changed, and the relay of what no transcript tells."""
+    report = reading.ingest(
         run.store,
         run.roots,
         settings=run.settings,
@@ -105,6 +108,8 @@ def ingest(run: Run) -> Ingested:
         at=run.at,
         progress=run.progress.advance,
     )
+    read_relay(run.store, settings=run.settings, at=run.at, report=report)
+    return report
 
 
 def embed(run: Run) -> Slept:

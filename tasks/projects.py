@@ -43,18 +43,19 @@ class Projects:
             self._cwds.setdefault(session.cwd, found.project_id)
         return project
 
-    def leaves_out(self, project: Project) -> LeftOut | None:
-        """Return what to keep of a session that is not to be read, None when it is."""
-        if project.ignored or _asks_to_be_ignored(Path(project.path)):
-            return {"project": project.project_id, "path": project.path}
-        return None
-
     def is_watched_again(self, left_out: LeftOut | None) -> bool:
         """Tell whether a file was left out with its project, and the project is not any more."""
         if left_out is None:
             return False
         known = self._known.get(left_out["project"])
         return not (known and known.ignored) and not _asks_to_be_ignored(Path(left_out["path"]))
+
+
+def leaves_out(project: Project) -> LeftOut | None:
+    """Return what to keep of a session that is not to be read, None when it is."""
+    if project.ignored or _asks_to_be_ignored(Path(project.path)):
+        return {"project": project.project_id, "path": project.path}
+    return None
 
 
 def _stored(store: Store) -> tuple[dict[str, str], dict[str, Project]]:

@@ -50,12 +50,12 @@ class Relay:
         written: list[Event] = []
         with locked(self._folder / ".lock", fcntl.LOCK_EX):
             for project, path in paths.items():
-                known = {one.id for one in _backwards(path, _RECENT)}
+                known = {_key(one) for one in _backwards(path, _RECENT)}
                 for one in events:
-                    if one.project == project and one.id not in known:
+                    if one.project == project and _key(one) not in known:
                         clean = _redacted(one)
                         append_line(path, after_a_cut(path) + _line(clean))
-                        known.add(one.id)
+                        known.add(_key(one))
                         written.append(clean)
                 self._rotate(path, events[-1].at)
         return written
@@ -152,6 +152,11 @@ class Followed:
         found = filter(None, map(_event, whole.split(b"\n")))
         self._events.extend(one for one in found if one.id not in known)
         self._seen = now.st_ino, now.st_size - len(data) + len(whole) + len(end)
+
+
+def _key(one: Event) -> tuple[str, str, str]:
+    """Return what makes an event the same one: its id, within the conversation that it is of."""
+    return one.agent, one.session, one.id
 
 
 def _line(one: Event) -> bytes:

@@ -9,22 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from pathlib import Path
+from typing import Any
 
 import orjson
 
-from tasks.domain.events import Event, EventKind, event, of_an_agent
-from tasks.domain.project import Identified
+from tasks.domain.events import WITNESSES, Event, EventKind, event, of_an_agent
+from tasks.domain.project import Identified, by_id, identify, is_id, project_id
 from tasks.domain.proposals import Actor
-from tasks.domain.scope import Scope
-from tasks.errors import EventInvalid, Refused, UsageError
+from tasks.domain.scope import GLOBAL, Scope
+from tasks.errors import EventInvalid, Refused, UnknownProject, UsageError
+from tasks.evidence.folders import probe
 from tasks.memory import Memory
 from tasks.relay import Relay
 from tasks.said import remember
-
-WITNESSES: Final = (Actor.PERSON, Actor.HOST)
-"""By whose word an event may hold the person's words or what was observed: the person at a
-terminal, and the app that a token was given to. Anyone else's is an agent's own."""
 
 Numbered = tuple[int, Any]
 """A line's or an item's number, counted from 1, and the JSON value in it; None where it is none."""
@@ -85,29 +83,46 @@ def tell(records: Iterable[Numbered], door: Door) -> Told:
 
 
 def relayed(records: Iterable[Numbered], door: Door) -> Told:
-    """Put events into the relay alone; the next night reads them from there.
+    """Put events into the relay alone, but for notes; the next night reads them from there.
 
     Raises:
         StoreError, WriteFailed: as `tell`.
     """
-    return _each(records, door, lambda _one, _project, _door: None)
+    return _each(records, door, _note)
+
+
+def project_named(memory: Memory, name: str) -> Identified:
+    """Return the project that an id, a name or an absolute path means; an unknown one is new.
+
+    Raises:
+        AmbiguousName: when several are meant.
+    """
+    try:
+        known = memory.project(name)
+    except UnknownProject:
+        if Path(name).is_absolute():
+            return identify(name, memory.known_cwds(), probe)
+        if is_id(name):
+            return by_id(name)
+        return Identified(project_id(name), name, name)
+    return Identified(known.project_id, known.path, known.name)
 
 
 def _each(
     records: Iterable[Numbered], door: Door, take: Callable[[Event, Identified, Door], None]
 ) -> Told:
-    told = Told()
+    told, taken = Told(), []
     for number, record in records:
         try:
             one, project = _understood(record, door)
             _require_not_buried(one, door)
             take(one, project, door)
-            fresh = door.relay.append([one])
         except (UsageError, Refused) as why:
             told.unusable.append((number, str(why)))
         else:
-            told.accepted += 1
-            told.known += not fresh
+            taken.append(one)
+    told.accepted = len(taken)
+    told.known = len(taken) - (len(door.relay.append(taken)) if taken else 0)
     return told
 
 
@@ -116,8 +131,8 @@ def _understood(record: Any, door: Door) -> tuple[Event, Identified]:
     if not isinstance(record, dict):
         raise EventInvalid("the line", "it is a JSON object")
     one = event(record, now=door.at)
-    project = door.project(one.project) if one.project else door.default
-    if project is None:
+    project = door.project(one.project) if one.project.strip() else door.default
+    if project is None or project.project_id == GLOBAL:
         raise EventInvalid("project", "name the project that it happened in")
     one = replace(one, project=project.project_id)
     return (one if door.actor in WITNESSES else of_an_agent(one)), project
@@ -131,17 +146,22 @@ def _require_not_buried(one: Event, door: Door) -> None:
 
 
 def _append(one: Event, project: Identified, door: Door) -> None:
+    if one.kind is EventKind.NOTE:
+        _note(one, project, door)
+        return
+    body = {"event": one.record(), "project": asdict(project)}
     scope = door.scope(one.project)
+    door.memory.append("event", body, scope=scope, actor=door.actor, at=door.at)
+
+
+def _note(one: Event, project: Identified, door: Door) -> None:
     if one.kind is EventKind.NOTE:
         remember(
             door.memory,
             one.text,
-            scope=scope,
+            scope=door.scope(one.project),
             project=project,
             actor=door.actor,
             at=door.at,
             by=(one.agent, one.session),
         )
-        return
-    body = {"event": one.record(), "project": asdict(project)}
-    door.memory.append("event", body, scope=scope, actor=door.actor, at=door.at)

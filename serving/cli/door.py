@@ -1,17 +1,25 @@
-"""Commands of the door: the proxy, and the tokens that let apps in."""
+"""Commands of the door: the proxy, the relay, and the tokens that let apps in."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import tzinfo
 from typing import Annotated
 
 import typer
 
-from serving.cli.context import writing_project
-from serving.cli.output import AsJson, put, say
+from serving.cli.context import reading_scope, writing_project
+from serving.cli.output import AsJson, ProjectName, at_terminal, put, say
 from tasks.compose import setting
-from tasks.domain.clock import utc_now
-from tasks.errors import UsageError
+from tasks.domain.clock import local_day, utc_now
+from tasks.domain.events import Event
+from tasks.domain.markers import one_line
+from tasks.errors import UnknownProject, UsageError
+from tasks.handoff import block, whose
 from tasks.memory import Memory
+from tasks.relay import Relay
+from tasks.settings import Settings
+from tasks.tell import project_named
 
 
 def add_to(app: typer.Typer) -> None:
@@ -21,6 +29,7 @@ def add_to(app: typer.Typer) -> None:
     tokens.command("list")(list_)
     tokens.command("remove")(remove)
     app.command()(proxy)
+    app.command()(relay)
     app.add_typer(
         tokens,
         name="token",
@@ -45,6 +54,50 @@ def proxy(as_json: AsJson = False) -> None:
             say(f"Listening on {told['url']} and {told['socket']}. Ctrl-C stops it.")
 
     run(setting(), listening)
+
+
+def relay(
+    project: ProjectName = None,
+    tail: Annotated[int, typer.Option("--tail", min=1, help="How many events.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was said and done in a project lately, by whichever model.
+
+    For a person at a terminal it is a list; for a program, a fenced block of
+    quoted data.
+
+    Example: everest relay --project paperboat --tail 5
+    """
+    where = setting()
+    memory, kept = Memory(where.places), Relay(where.places.relay)
+    of = _relayed(memory, where.settings, kept, project)
+    events = kept.tail(of, most=tail)
+    if as_json:
+        put([one.record() for one in events])
+    elif not events:
+        say(f"Nothing was relayed in {of} yet.")
+    elif at_terminal():
+        say(line for one in events for line in _readable(one, where.settings.zone))
+    else:
+        say(block(events, lambda at: str(local_day(at, where.settings.zone))))
+
+
+def _relayed(memory: Memory, settings: Settings, kept: Relay, project: str | None) -> str:
+    """Return the project to show: one that the memory knows, or that only the relay does yet."""
+    try:
+        return reading_scope(memory, settings, project).project_id
+    except UnknownProject:
+        if project is not None:
+            for found in (project, project_named(memory, project).project_id):
+                if found in kept.projects():
+                    return found
+        raise
+
+
+def _readable(one: Event, zone: tzinfo) -> Iterator[str]:
+    """Yield what a person reads of an event: when, whose, then the words."""
+    yield f"{one.at.astimezone(zone):%Y-%m-%d %H:%M}  {whose(one)}"
+    yield f"    {one_line(one.text)}"
 
 
 def add(

@@ -31,18 +31,30 @@ def add_to(app: typer.Typer) -> None:
 
 def ingest(
     transcripts: Transcripts = None,
+    events: Annotated[
+        Path | None,
+        typer.Option(
+            "--events",
+            readable=False,  # as above
+            allow_dash=True,
+            help="Tell the events of this file first, one JSON object a line; - is standard input.",
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing unless it fails.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Read new transcripts for recall; learn nothing yet.
 
-    Example: everest ingest --quiet
+    Example: everest ingest --events happened.jsonl
     """
     from flows import ingest as flow  # noqa: PLC0415  heavy imports wait for their command
+    from serving.cli.telling import as_data, in_words, tell_file  # noqa: PLC0415
     from serving.cli.wherever import run_flow, text_of  # noqa: PLC0415
 
+    where = setting(transcripts)
+    told = None if events is None else tell_file(where, events)
     found = run_flow(
-        setting(transcripts),
+        where,
         flow.ingest,
         flow.read_and_publish,
         quiet=quiet,
@@ -58,9 +70,12 @@ def ingest(
                 "failed": found.failed,
                 "episodes": dict(found.episodes),
                 "problems": found.problems,
+                "events": None if told is None else as_data(told),
             }
         )
     elif not quiet:
+        if told is not None:
+            say(in_words(told, str(events)))
         new = count(sum(found.episodes.values()), "new episode")
         files = count(found.files, "transcript")
         say(f"{found.changed} of {files} had something new; {new}.")

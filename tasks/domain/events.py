@@ -6,6 +6,7 @@ bounds and an instant; what is not so is refused with the field named.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,6 +15,8 @@ from typing import Any, Final, TypeVar
 
 from tasks.domain.clock import instant, iso
 from tasks.domain.ids import digest_of
+from tasks.domain.project import slug
+from tasks.domain.proposals import Actor
 from tasks.errors import EventInvalid
 
 E = TypeVar("E", bound=StrEnum)
@@ -22,7 +25,13 @@ VERSION: Final = 1
 LONGEST_TEXT: Final = 32_000
 _LONGEST_NAME: Final = 500
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SESSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}\Z")
 _NAMES: Final = ("project", "agent", "model", "session", "id")
+
+
+WITNESSES: Final = (Actor.PERSON, Actor.HOST)
+"""By whose word an event may hold the person's words or what was observed: the person at a
+terminal, and the app that a token was given to. Anyone else's is an agent's own."""
 
 
 class EventKind(StrEnum):
@@ -101,6 +110,13 @@ def event(record: Mapping[str, Any], *, now: datetime) -> Event:
     at = _at(record, now)
     made = digest_of("event", kind, text, role, *names.values(), record.get("at", ""))
     return Event(kind, text, role, at=at, **{**names, "id": names["id"] or made})
+
+
+def session_name(told: str) -> str:
+    """Return a session as an id that can name a file: as told where that can, else made of it."""
+    if not told or _SESSION.match(told):
+        return told
+    return f"{slug(told)}-{digest_of('session', told)[:16]}"
 
 
 def of_an_agent(one: Event) -> Event:

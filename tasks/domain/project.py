@@ -25,6 +25,8 @@ _DRIVE: Final = re.compile(r"^[A-Za-z]:(?=/|$)")
 _WORKTREE: Final = re.compile(r"(?<=.)/(?:\.claude/worktrees|\.worktrees)/.+$", re.DOTALL)
 _NOT_SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SLUG_LENGTH: Final = 40
+_ID: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*-[0-9a-f]{8}\Z")
+_HASH: Final = re.compile(r"-[0-9a-f]{8}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,17 @@ def project_id(path: str) -> str:
     """Return a project's id: slug of the path's last part, `-`, 8 hex of the path's SHA-256."""
     hashed = hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{slug(_last(path))}-{hashed[:8]}"
+
+
+def is_id(name: str) -> bool:
+    """Tell whether a name has the form of a project's id."""
+    return _ID.match(name) is not None
+
+
+def by_id(project: str) -> Identified:
+    """Return a project of which nothing but its id is known: it is called by what is in that."""
+    name = _HASH.sub("", project) or project
+    return Identified(project, name, name)
 
 
 def slug(text: str) -> str:

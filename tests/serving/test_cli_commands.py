@@ -27,7 +27,7 @@ PASSED_ON = {"prefect", "serve"}
 ASKED_FOR = {
     *("night", "demo", "ingest", "sleep", "render", "measure", "morning", "recall", "lessons"),
     *("remember", "reject", "forget", "rebuild", "project", "status", "paths"),
-    *("proxy", "token", "serve", "tools", "call", "context"),
+    *("proxy", "relay", "token", "serve", "tools", "call", "context"),
     *("up", "prefect", "deploy"),
     *("compact", "check", "backup", "restore"),
 }
@@ -86,6 +86,7 @@ JSON = {
     "project watch": (["project", "watch", "tidewater"], dict),
     "status": (["status", "--digest"], dict),
     "paths": ([], dict),
+    "relay": (["relay", "--project", "paperboat"], list),
     "tools": ([], list),
     "call": (["call", "lessons", "--project", "paperboat"], dict),
     "context": (["context", "--project", "paperboat"], dict),
@@ -104,6 +105,9 @@ def test_json_is_one_value_and_nothing_else(person: Everest, name: str) -> None:
     if "token" in words:
         made = person("token", "add", "--every-project", "--json").data
         words = [made["id"] if word == "TOKEN" else word for word in words]
+    if "relay" in words:
+        told = '{"kind": "deploy", "text": "v3 is out", "project": "paperboat"}'
+        assert person("ingest", "--events", "-", stdin=told).code == 0
     if "restore" in words:
         made = person("backup", "--json").data
         words = [made["path"] if word == "BACKUP" else word for word in words]
