@@ -175,14 +175,22 @@ def _line(raw: bytes) -> Line | None:
     """Return a line of the log, or None where it is cut or not ours."""
     try:
         told = json.loads(raw)
-        key, n, at = RunKey(told["flow"], told["run"]), int(told["n"]), instant(told["at"])
+        key = RunKey(_text(told["flow"]), _text(told["run"]))
+        n, at = int(told["n"]), instant(told["at"])
         if told["what"] == "begun":
             return Begun(key, n, at)
         if told["what"] == "remarked":
-            return Remarked(key, n, at, told["remark"])
-        return Ended(key, n, at, Outcome(told["outcome"]), told["error"], told["why"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+            return Remarked(key, n, at, _text(told["remark"]))
+        outcome = Outcome(told["outcome"])
+        return Ended(key, n, at, outcome, _text(told["error"]), _text(told["why"]))
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
+
+
+def _text(found: object) -> str:
+    if not isinstance(found, str):
+        raise TypeError(found)
+    return found
 
 
 def _shortened(data: bytes) -> bytes:

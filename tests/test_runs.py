@@ -140,3 +140,32 @@ def test_opening_the_store_begins_a_run_and_leaving_it_ends_it(house: Home) -> N
     with pytest.raises(ZeroDivisionError), house.run():
         raise ZeroDivisionError
     assert [one.outcome for one in known_runs(house.places.runs)] == ["completed", "failed"]
+
+
+def test_lines_that_are_not_ours_are_passed_over(tmp_path: Path) -> None:
+    log = tmp_path / "runs.jsonl"
+    own = runs(log)
+    begun = {
+        "v": 1,
+        "n": 9,
+        "what": "begun",
+        "flow": NIGHTLY,
+        "run": "x",
+        "at": "2026-01-01T00:00:00Z",
+    }
+    ended = begun | {"what": "ended", "outcome": "failed", "error": "E", "why": "w"}
+    strange = [
+        "null",
+        "[]",
+        json.dumps(begun).replace("9", "1e400", 1),
+        json.dumps(begun | {"flow": ["nightly"]}),
+        json.dumps(begun | {"run": {}}),
+        json.dumps(ended | {"why": 1}),
+        json.dumps(begun | {"what": "remarked", "remark": []}),
+    ]
+    with log.open("ab") as more:
+        more.write(b"\xff\xfe\n" + "\n".join(strange).encode() + b"\n")
+
+    assert [run.key for run in known_runs(log)] == [own]
+    runs(log)
+    assert len(known_runs(log)) == 2
