@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from serving import shapes, tool_work
 from serving.bound import Bound
-from tasks.errors import EverestError, UsageError
+from tasks.errors import EverestError, UsageError, ViewGone
 
 A = TypeVar("A", bound=shapes.Shape)
 G = TypeVar("G", bound=shapes.Shape)
@@ -117,7 +117,10 @@ def _run(tool: Tool[Any, Any], arguments: Mapping[str, Any], bound: Bound) -> sh
         asked = tool.asked.model_validate(dict(arguments))
     except ValidationError as error:
         raise UsageError(f"{tool.name} cannot be called so: {_wrong(error)}") from None
-    given: shapes.Shape = tool.run(bound, asked)
+    try:
+        given: shapes.Shape = tool.run(bound, asked)
+    except ViewGone:  # a tool reads before it says anything
+        given = tool.run(bound, asked)
     return given
 
 

@@ -37,22 +37,21 @@ def serve(project: ProjectName = None) -> None:
     from serving.endpoints import Own, Warm  # noqa: PLC0415
     from serving.grants import Grant  # noqa: PLC0415
 
-    where = setting()
+    where, told = setting(), named(project)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="everest: %(message)s")
 
     def own() -> Any:
         from serving.cold import bound_here  # noqa: PLC0415
         from serving.mcp import McpEndpoint  # noqa: PLC0415
+        from tasks.tell import project_named  # noqa: PLC0415
 
-        return McpEndpoint(
-            lambda _: bound_here(where, writing_project(Memory(where.places), project))
-        )
+        return McpEndpoint(lambda _: bound_here(where, project_named(Memory(where.places), told)))
 
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(2, 1)  # whatever else is printed in this process is no message
         here = Own(own, Grant(where.settings.app, None, "stdio"))
         try:
-            answer(sys.stdin.buffer, out, [Warm(where.places.socket, named(project)), here])
+            answer(sys.stdin.buffer, out, [Warm(where.places.socket, told), here])
         finally:
             here.close()
 

@@ -58,17 +58,24 @@ def writing_project(memory: Memory, project: str | None) -> Identified:
 
 
 def named(project: str | None) -> str:
-    """Return how another process of this machine is told of the project: by name or folder."""
-    return str(Path.cwd()) if project is None else _absolute(project)
+    """Return how another process of this machine is told of the project: by name or folder.
+
+    Raises:
+        UsageError: when none is named and the present folder is gone.
+    """
+    return _cwd() if project is None else _absolute(project)
 
 
 def _here(memory: Memory) -> Identified:
+    return identify(_cwd(), memory.known_cwds(), probe)
+
+
+def _cwd() -> str:
     try:
-        here = str(Path.cwd())
+        return str(Path.cwd())
     except FileNotFoundError:
         why = "the folder you are in is gone; go to another one, or name a project with --project"
         raise UsageError(why) from None
-    return identify(here, memory.known_cwds(), probe)
 
 
 def _absolute(name: str) -> str:

@@ -225,9 +225,10 @@ def test_the_bridge_goes_on_when_the_warm_process_ends_and_when_one_starts(
     newcomer: Everest,
 ) -> None:
     with serving(newcomer) as lines:
-        with running_proxy(newcomer):
+        with running_proxy(newcomer) as warm:
             lines.begin()
             lines.call("remember", text="The staging port is 9090.")
+        assert warm.process.returncode == 0
         assert "9090" in lines.call("recall", query="staging port")["structuredContent"]["memory"]
         with running_proxy(newcomer) as again:
             assert "9090" in str(lines.call("recall", query="staging port"))
