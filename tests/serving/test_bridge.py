@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from serving.bridge import LONGEST_LINE, Away, serve
 from tests.serving.talking import MODERN, modern
@@ -127,3 +129,10 @@ def test_an_answer_is_one_line_for_every_reader_of_lines() -> None:
     serve(io.BytesIO(json.dumps(_request("ping")).encode()), out, (Separators(),))
     assert out.getvalue().count(b"\n") == 1
     assert out.getvalue().isascii()
+
+
+@given(st.lists(st.binary(max_size=200) | st.text(max_size=100).map(str.encode), max_size=5))
+def test_no_bytes_end_it_and_every_answer_is_json_rpc(lines: list[bytes]) -> None:
+    answers = _talk(*lines, _request("ping", "last"), to=(Echo(),))
+    assert all(answer["jsonrpc"] == "2.0" for answer in answers)
+    assert answers[-1]["id"] == "last"

@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from serving.bound import Bound
 from serving.cold import ColdReader
 from serving.shapes import Shape
 from serving.tool_work import LONGEST_BLOCK
-from serving.tools import TOOLS, UnknownTool, call, run
+from serving.tools import TOOLS, Tool, UnknownTool, call, run
 from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN
 from tasks.domain.project import Identified
 from tasks.domain.proposals import Actor
@@ -219,3 +221,20 @@ def test_schemas_are_the_same_however_often_they_are_made() -> None:
         return json.dumps([shape.schema_of() for shape in shapes])
 
     assert all_of() == all_of()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=8), below),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from(["query", "k", "about", "most", "text", "kind", "scope", ""])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(tool=st.sampled_from(TOOLS), arguments=st.dictionaries(FIELDS, JSON, max_size=3))
+def test_whatever_is_asked_is_answered(
+    bound: Bound, tool: Tool[Any, Any], arguments: dict[str, Any]
+) -> None:
+    answer = call(tool.name, arguments, bound)
+    assert answer.is_error or json.loads(answer.text) == answer.data
