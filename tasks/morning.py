@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import date
@@ -138,7 +137,7 @@ def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
         strengthened=tuple(gathered.strengthened()),
         merged=tuple(gathered.merged()),
         retired=tuple(gathered.retired()),
-        refused=_refused(parts),
+        refused=found.refused,
         held=(*gathered.asked(), *_held(run, parts, names)),
         bets=gathered.bets(found.instants),
         measures=recent(parts.measures),
@@ -171,15 +170,6 @@ def _held(run: Run, parts: Parts, names: dict[str, str]) -> Iterator[Question]:
                 f"{text.reason}, so it was not made a lesson; keep it as a note of yours with",
                 (f"everest remember {shell_word(text.text)} --project {project}",),
             )
-
-
-def _refused(parts: Parts) -> tuple[tuple[str, int], ...]:
-    total: Counter[str] = Counter(parts.folded.refused)
-    total.update(parts.reconciled.folded.refused)
-    total.update(parts.ingested.refused)
-    for slept in parts.slept:
-        total.update(slept.refused)
-    return tuple(sorted(total.items()))
 
 
 def _broken_off(run: Run, after: int) -> tuple[str, ...]:

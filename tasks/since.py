@@ -25,10 +25,12 @@ class Since:
     Attributes:
         instants: the instants of the runs that wrote, as each run's records and rows carry it.
         read: what was read of transcripts.
+        refused: writes that were refused for the first time, counted by reason.
     """
 
     instants: frozenset[datetime]
     read: Ingested
+    refused: tuple[tuple[str, int], ...]
 
 
 def since(ledger: Ledger, tx: int, *, files: int) -> Since:
@@ -38,19 +40,21 @@ def since(ledger: Ledger, tx: int, *, files: int) -> Since:
     for kept in ledger.records(after=tx):
         instants.add(instant(kept.record.at))
         tally.add(kept.record)
-    return Since(frozenset(instants), tally.report(files))
+    return Since(frozenset(instants), tally.report(files), tuple(sorted(tally.refused.items())))
 
 
 class _Tally:
     """What was read, in the making; a session or an episode counts once however often it grew."""
 
     def __init__(self) -> None:
+        self.refused: Counter[str] = Counter()
         self._paths: set[str] = set()
         self._lines: Counter[str] = Counter()
         self._sessions: set[tuple[str, str]] = set()
         self._episodes: dict[str, str] = {}
 
     def add(self, record: Record) -> None:
+        self.refused.update(op["reason"] for op in record.ops if op["op"] == "refusal")
         for path, state in record.ingest.items():
             self._paths.add(path)
             self._lines.update(state.get("gained", {}))

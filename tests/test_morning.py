@@ -17,8 +17,19 @@ from tasks.morning import Parts, morning
 from tasks.night import Run
 from tasks.said import decide, remember
 from tasks.steps import PLAIN
-from tests.store.build import DAY, EVERYWHERE, NOW, SCOPE, Home, home_in
+from tests.store.build import (
+    DAY,
+    EVERYWHERE,
+    NOW,
+    SCOPE,
+    Home,
+    episode,
+    home_in,
+    lesson,
+    put,
+)
 
+WITHOUT_SOURCE = lesson(episode("absent"))
 SHOP = Identified(SCOPE.project_id, "/home/me/shop", "shop")
 
 
@@ -160,3 +171,13 @@ def test_what_a_night_did_that_was_broken_off_is_told_by_the_next(
     assert report.ingested.sessions == report.ingested.changed == 12
     assert report.bets == unbroken.bets
     assert report.bets.made > 0
+
+
+def test_what_a_night_was_refused_that_was_broken_off_is_told_by_the_next_alone(
+    house: Home, root: Path
+) -> None:
+    nights(house, root, timedelta())
+    (reason,) = [one.reason for one in house.commit(put(WITHOUT_SOURCE)).decisions]
+    told, later = nights(house, root, DAY, 2 * DAY)
+    assert told.refused == ((reason, 1),)
+    assert later.refused == ()
