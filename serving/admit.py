@@ -17,7 +17,7 @@ from starlette.types import Scope
 from serving.grants import PREFIX, Grant, Tokens
 from serving.metrics import Counters
 from serving.proxy.apis import CREDENTIALS, Headers, header
-from tasks.errors import AmbiguousName
+from tasks.errors import AmbiguousName, EverestError
 
 TOKEN_HEADER: Final = b"x-everest-token"
 PROJECT_HEADER: Final = b"x-everest-project"
@@ -32,10 +32,15 @@ _PROJECT: Final = "p/"
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A request that may go on: its path without our prefix, and what it may."""
+    """A request that may go on: its path without our prefix, and what it may.
+
+    Attributes:
+        trouble: why it could not be told what it may, when that is why it has no grant.
+    """
 
     path: str
     grant: Grant | None
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,7 @@ class Door:
         except Exception as error:  # noqa: BLE001  memory may never stop a request: it goes without
             _log.warning("who may could not be told: %s", type(error).__name__)
             self.counters.door_failures.add(type(error).__name__)
-            grant = None
+            return Admitted(asked.path, None, str(error) if isinstance(error, EverestError) else "")
         return Admitted(asked.path, grant)
 
     def _grant(self, asked: _Asked, scope: Scope) -> Grant | None:

@@ -104,6 +104,7 @@ def _is_ours(path: str) -> bool:
 
 def _own_scope(scope: Scope, admitted: Admitted) -> Scope:
     """Return the scope of a request of ours, with its grant in the state and no token in a path."""
-    state = {**scope.get("state", {}), "grant": admitted.grant}
+    told = {"grant": admitted.grant, "trouble": admitted.trouble}
+    state = {**scope.get("state", {}), **told}
     raw = admitted.path.encode("ascii")
     return {**scope, "path": admitted.path, "raw_path": raw, "state": state}

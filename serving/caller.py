@@ -143,7 +143,9 @@ def caller(
     Raises:
         Problem: when it is nobody that the memory is open to.
     """
-    grant = request.scope["state"]["grant"]
+    grant, trouble = request.scope["state"]["grant"], request.scope["state"]["trouble"]
+    if trouble:
+        raise Problem(503, f"everest: {trouble}")
     if grant is None:
         raise Problem(401, _NO_TOKEN)
     return Caller(grant, request.app.state.serving)

@@ -84,6 +84,19 @@ class Counters:
             ("outcome",),
         )
 
+        self.view_age = Series(
+            "everest_view_age_seconds", "How old the view in use is; absent with none.", "gauge"
+        )
+        self.view_readable = Series(
+            "everest_memory_readable", "1 while the newest view can be read.", "gauge"
+        )
+        self.journal_waiting = Series(
+            "everest_journal_waiting_lines", "Lines that no night has folded yet.", "gauge"
+        )
+        self.model_loaded = Series(
+            "everest_model_loaded", "1 once questions can be compared by meaning.", "gauge"
+        )
+
     def series(self) -> list[Series]:
         """Return every metric, in the order of its making."""
         return [one for one in vars(self).values() if isinstance(one, Series)]

@@ -138,7 +138,7 @@ class _Folding:
                 yield from self._edited(line)
             case "expose":
                 yield self._exposed(line)
-            case _:  # an op that a later release folds; its line stays in the journal's archive
+            case _:  # events, which are taken in together
                 return
 
     def _happened(self, lines: Sequence[Line]) -> Iterator[Proposal]:

@@ -205,6 +205,17 @@ class View:
                 return self._opened.setdefault(scope, view)
         return None
 
+    def require_whole(self) -> None:
+        """Look whether every folder that this publication names is there.
+
+        Raises:
+            ViewDamaged: when one is not; the first is named.
+        """
+        names = [f"scopes/{entry.folder}/rows.jsonl" for entry in self.manifest.scopes]
+        for path in (self._folder / name for name in (*names, self.manifest.catalog)):
+            if not path.exists():
+                raise ViewDamaged(path, "it is not there")
+
     def listed(self, name: str) -> list[dict[str, Any]]:
         """Return a list of the catalog by its name: projects, lessons, sessions and others."""
         path = self._folder / self.manifest.catalog / f"{name}.jsonl"

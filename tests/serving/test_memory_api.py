@@ -5,29 +5,35 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.serving.client import Client, Said, over_socket
-from tests.serving.running import RunningProxy, running_proxy
-from tests.serving.shipped import Everest
+from tests.serving.running import RunningProxy, request, running_proxy
+from tests.serving.shipped import Everest, restore
 
 NOTE = "the staging database is refreshed on Mondays"
 PROBLEM = "content-type: application/problem+json"
 
 
-@pytest.fixture
-def proxy(newcomer: Everest) -> Iterator[RunningProxy]:
-    with running_proxy(newcomer) as running:
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningProxy]:
+    """Give the proxy of a person whose machine held nothing yet."""
+    with running_proxy(Everest(tmp_path_factory.mktemp("new"))) as running:
         yield running
 
 
-@pytest.fixture
-def lived(person: Everest) -> Iterator[RunningProxy]:
-    """Give the proxy of a person who slept on the demo week."""
-    with running_proxy(person) as running:
+@pytest.fixture(scope="module")
+def lived(slept_once: tuple[Path, Path]) -> Iterator[RunningProxy]:
+    """Give the proxy of a person who slept on the demo week; each test leaves what it says."""
+    base, kept = slept_once
+    restore(kept, base)
+    with running_proxy(Everest(base)) as running:
         yield running
+    restore(kept, base)
 
 
 def client(proxy: RunningProxy, project: str | None = "paperboat") -> Client:
@@ -44,6 +50,10 @@ def token(proxy: RunningProxy, *words: str) -> str:
 
 
 def test_with_no_view_yet_it_says_the_memory_is_empty(proxy: RunningProxy) -> None:
+    health = client(proxy).send("GET", "/health").data
+    assert (health["status"], health["view"]["published"], health["night"]["last"]) == (
+        "ok", None, None,
+    )  # fmt: skip
     found = client(proxy).get("recall", query="anything")
     assert (found.status, found.data["found"]) == (200, [])
     assert found.data["note"] == "the memory is empty"
@@ -93,8 +103,6 @@ def test_a_rejected_lesson_is_gone_from_the_next_request_and_its_value_refused(
 
 
 def test_a_new_view_is_picked_up_without_a_restart(newcomer: Everest) -> None:
-    from datetime import UTC, datetime  # noqa: PLC0415
-
     with running_proxy(newcomer) as proxy:
         assert client(proxy, None).get("status").data["empty"] is True
         newcomer.works_a_week(datetime.now(UTC))
@@ -200,18 +208,123 @@ def test_what_is_refused_before_the_routes_is_a_problem_too(proxy: RunningProxy)
     assert "ev_wrong" not in json.dumps(bad.data)
 
 
+def test_health_and_metrics_tell_the_truth(lived: RunningProxy) -> None:
+    health = Client(lived).send("GET", "/health").data
+    waiting = health["journal"]["waiting"]
+    assert (health["status"], health["problems"]) == ("ok", [])
+    assert health["view"]["projects"] >= 2
+    assert 0 < health["view"]["age_seconds"] < 3_600
+    assert (health["night"]["outcome"], health["night"]["due"]) == ("completed", False)
+    assert health["model"]["state"] == "loaded"
+    assert health["model"]["space"].startswith("hashed")
+    client(lived).post("remember", {"text": "one more line"})
+    assert Client(lived).send("GET", "/health").data["journal"]["waiting"] == waiting + 1
+    metrics = lived.raw(request("/metrics", method="GET")).decode()
+    assert f"everest_journal_waiting_lines {waiting + 1}" in metrics
+    assert "everest_memory_readable 1" in metrics
+    assert "everest_model_loaded 1" in metrics
+
+
 def test_a_view_that_is_damaged_is_told_and_stops_nothing_else(lived: RunningProxy) -> None:
     assert client(lived).get("status").status == 200
     view = lived.person.home / "view"
-    (view / (view / "current").read_text()).write_text("{")
-    (view / "current").write_text((view / "current").read_text())
-    said = client(lived).get("status")
-    assert said.status == 503
-    assert "everest rebuild" in said.data["detail"]
-    health = client(lived).send("GET", "/health")
-    assert health.status == 200
-    assert health.data["status"] == "degraded"
-    assert "damaged" in health.data["view"]["damage"]
+    current, manifest = view / "current", view / (view / "current").read_text()
+    whole = manifest.read_bytes()
+    for damage in (b"{", None):
+        if damage is None:
+            rows = next((view / "scopes").glob("*/rows.jsonl"))
+            rows.rename(rows.with_suffix(".away"))
+        else:
+            manifest.write_bytes(damage)
+            current.write_text(current.read_text())
+            said = client(lived).get("status")
+            assert said.status == 503
+            assert "everest rebuild" in said.data["detail"]
+        health = Client(lived).send("GET", "/health")
+        assert health.status == 200
+        assert health.data["status"] == "degraded"
+        assert "damaged" in health.data["view"]["damage"]
+        assert b"everest_memory_readable 0" in lived.raw(request("/metrics", method="GET"))
+        manifest.write_bytes(whole)
+        current.write_text(current.read_text())
+    rows.with_suffix(".away").rename(rows)
+    assert Client(lived).send("GET", "/health").data["status"] == "ok"
+    assert client(lived).get("status").status == 200
+
+
+def test_a_night_that_failed_is_told(lived: RunningProxy) -> None:
+    log = lived.person.home / "runs.jsonl"
+    kept = log.read_bytes()
+    line = {"v": 1, "n": 999, "flow": "nightly", "run": "x", "at": "2030-01-01T00:00:00Z"}
+    ended = {"what": "ended", "outcome": "failed", "error": "StoreLocked", "why": "it is held"}
+    log.write_bytes(kept + json.dumps({**line, **ended}).encode() + b"\n")
+    health = Client(lived).send("GET", "/health").data
+    log.write_bytes(kept)
+    assert health["status"] == "degraded"
+    assert "StoreLocked" in health["problems"][0]
+
+
+# --- events ---
+
+
+def test_events_told_by_a_token_are_the_apps_and_without_one_an_agents(
+    proxy: RunningProxy,
+) -> None:
+    asking = client(proxy, "kite")
+    told = {"kind": "correction", "text": "always use pnpm", "agent": "chat", "session": "s"}
+    answer = asking.post("events", {"events": [told, {"kind": "none"}, 7]})
+    assert (answer.status, answer.data["accepted"]) == (200, 1)
+    assert [one["number"] for one in answer.data["unusable"]] == [2, 3]
+    assert [one["kind"] for one in asking.get("relay").data["events"]] == ["correction"]
+    body = json.dumps({"events": [{**told, "text": "always use npm"}]}).encode()
+    named = "x-everest-project: kite"
+    assert over_socket(proxy, "POST", "/memory/events", body, named).data["accepted"] == 1
+    kinds = [(one["kind"], one["text"]) for one in asking.get("relay").data["events"]]
+    assert kinds == [("correction", "always use pnpm"), ("note", "always use npm")]
+    assert "always use pnpm" in asking.get("context").data["context"]
+    other = client(proxy, "boat")
+    assert other.get("relay").data["events"] == []
+    assert "pnpm" not in other.get("context").data["context"]
+
+
+def test_what_was_told_over_http_is_learned_from_by_night(tmp_path: Path) -> None:
+    person = Everest(tmp_path)
+    turns = [
+        ("user", "Add a test for the parser."),
+        ("assistant", "Done, with a mocked database."),
+        ("user", "No, don't mock the database in tests. Always use the test container."),
+    ]
+    with running_proxy(person) as proxy:
+        for path, session in (("relay", "a"), ("events", "b")):
+            events = [
+                {"kind": "turn", "role": role, "text": text, "agent": "chat", "session": session}
+                for role, text in turns
+            ]
+            assert client(proxy, "kite").post(path, {"events": events}).data["accepted"] == 3
+        assert person("night").code == 0
+        lessons = client(proxy, "kite").get("lessons").data["lessons"]
+        assert [(one["seen"], "test container" in one["text"]) for one in lessons] == [(2, True)]
+        assert client(proxy, "boat").get("lessons").status == 404
+    assert [path.name for path in (person.home / "relay").glob("*.jsonl")] != []
+
+
+def test_the_process_owns_its_segment_and_opens_another_after_a_restore(tmp_path: Path) -> None:
+    person = Everest(tmp_path)
+    with running_proxy(person) as proxy:
+        asking = client(proxy, "kite")
+        assert asking.post("remember", {"text": NOTE}).status == 201
+        [own] = (person.home / "journal").glob("*.jsonl")
+        assert "cli" not in own.name
+        kept = person("backup", "--json").data["path"]
+        assert asking.post("remember", {"text": "the port is 9090"}).status == 201
+        restored = person("restore", kept, "--yes")
+        assert restored.code == 0, restored.err
+        assert asking.recalled("staging database") == [NOTE]
+        assert asking.recalled("which port") == []
+        assert asking.post("remember", {"text": "said after the restore"}).status == 201
+        assert asking.recalled("said after restore") == ["said after the restore"]
+        assert person("night").code == 0
+        assert asking.recalled("said after restore") == ["said after the restore"]
 
 
 # --- the document ---
