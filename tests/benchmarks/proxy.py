@@ -1,6 +1,7 @@
 """Measure what the proxy adds: direct, through `everest proxy`, through a bare aiohttp one.
 
-    python tests/benchmarks/proxy.py [--seconds S] [--rounds N] [--also NAME=URL] [--httpx] [--json]
+    python tests/benchmarks/proxy.py [--seconds S] [--rounds N] [--also NAME=URL] [--httpx]
+                                     [--memory] [--json]
 
 Every arm talks to the same local server, in turn within each round, and the load comes from this
 process on the same cores, so only ratios within a run mean something. Closed loop: each connection
@@ -8,6 +9,9 @@ asks again as soon as it has its answer. Offered: 100 requests a second over 64 
 from when each was due. `cpu` is the arm's own CPU time a request, which a busy machine disturbs
 least. `--also` takes any other OpenAI-shaped proxy that forwards to the printed server (LiteLLM,
 started by hand in an environment of its own); `--httpx` adds our proxy with httpx as its client.
+`--memory` adds our proxy over the demo week's memory, at one connection: with new turns, each of
+which begins a conversation and is compared with the lessons, and with a turn that was answered
+before, behind which the same bytes go again.
 """
 
 from __future__ import annotations
@@ -25,14 +29,18 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import uvloop
 
+from tasks.demo import write_week
+
 ANSWER = b'{"id":"x","choices":[{"message":{"content":"' + b"w" * 900 + b'"}}]}'
 EVENT = b'data: {"choices":[{"delta":{"content":"' + b"w" * 40 + b'"}}]}\n\n'
 EVENTS = 50
+_ASKS = "Do we use pnpm or npm in this repo?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +65,20 @@ LOADS = [
 
 @dataclass(slots=True)
 class Arm:
-    """A way to the server: where it listens, and its process, whose CPU is counted."""
+    """A way to the server: where it listens, and its process, whose CPU is counted.
+
+    Attributes:
+        begin: what goes before the path.
+        new: each request is of a conversation of its own.
+        most: connections at which it is measured.
+    """
 
     name: str
     port: int
     pid: int | None
+    begin: str = ""
+    new: bool = False
+    most: int = 64
 
 
 @dataclass(slots=True)
@@ -213,9 +230,11 @@ async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, raw: 
 
 async def _connection(arm: Arm, load: Load, end: float, turns: Iterator[float], run: Run) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", arm.port, limit=1 << 20)
-    raw = _request(load)
+    raw = _request(load, arm.begin)
     try:
         while (due := next(turns)) < end:
+            if arm.new:
+                raw = _request(load, arm.begin, b"%014d" % (time.monotonic_ns() % 10**14))
             if load.rate:
                 await asyncio.sleep(max(0.0, due - time.perf_counter()))
             begun = due if load.rate else time.perf_counter()
@@ -226,12 +245,15 @@ async def _connection(arm: Arm, load: Load, end: float, turns: Iterator[float], 
         writer.close()
 
 
-def _request(load: Load) -> bytes:
-    text = "w " * ((load.size - 100) // 2)
-    asked = {"model": "m", "stream": load.streamed, "messages": [{"role": "user", "content": text}]}
+def _request(load: Load, begin: str, named: bytes = b"[first of all]") -> bytes:
+    text = f"{named.decode()} " + "w " * ((load.size - 200) // 2)
+    told = [("user", text), ("assistant", "Good."), ("user", _ASKS)]
+    messages = [{"role": role, "content": words} for role, words in told]
+    asked = {"model": "m", "stream": load.streamed, "messages": messages}
     body = json.dumps(asked, separators=(",", ":")).encode()
-    head = "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer sk-x\r\n"
-    head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    head = f"POST {begin}/v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+    head += "authorization: Bearer sk-x\r\ncontent-type: application/json\r\n"
+    head += f"content-length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
 
@@ -290,7 +312,7 @@ def _started(words: list[str], env: dict[str, str]) -> Iterator[tuple[subprocess
 
 
 @contextmanager
-def arms(also: list[str], *, by_httpx: bool) -> Iterator[list[Arm]]:
+def arms(also: list[str], *, by_httpx: bool, memory: bool) -> Iterator[list[Arm]]:
     """Start the server and every arm."""
     me = str(Path(__file__).resolve())
     with ExitStack() as stack:
@@ -313,10 +335,28 @@ def arms(also: list[str], *, by_httpx: bool) -> Iterator[list[Arm]]:
             more = {**env, "EVEREST_HOME": f"{home}/b"}
             process, port = stack.enter_context(_started([me, "--ours-by-httpx"], more))
             made.append(Arm("everest, httpx", port, process.pid))
+        if memory:
+            made += stack.enter_context(_with_memory(command, env, Path(home)))
         for one in also:
             name, _, where = one.partition("=")
             made.append(Arm(name, int(where.rstrip("/").rpartition(":")[2]), None))
         yield made
+
+
+@contextmanager
+def _with_memory(command: str, env: dict[str, str], home: Path) -> Iterator[list[Arm]]:
+    """Start our proxy over a memory that slept once on the demo week."""
+    own = {**env, "EVEREST_HOME": str(home / "m"), "HOME": str(home), "EVEREST_HOLDOUT": "0"}
+    write_week(home / ".claude", now=datetime.now(UTC))
+    subprocess.run([command, "night"], env={**os.environ, **own}, check=True, capture_output=True)
+    with _started([command, "proxy"], own) as (process, port):
+        time.sleep(3)
+        print(f"with a memory: {_private(process.pid):.0f} MB of private memory")
+        begin = f"/t/{(home / 'm/keys/door.token').read_text()}/p/paperboat"
+        yield [
+            Arm("memory, new turn", port, process.pid, begin, new=True, most=1),
+            Arm("memory, again", port, process.pid, begin, most=1),
+        ]
 
 
 def _told(load: Load, arm: Arm, runs: list[Run]) -> dict[str, Any]:
@@ -339,13 +379,14 @@ def _told(load: Load, arm: Arm, runs: list[Run]) -> dict[str, Any]:
 async def _all(made: list[Arm], *, seconds: float, rounds: int) -> list[dict[str, Any]]:
     told = []
     for load in LOADS:
-        runs: dict[str, list[Run]] = {arm.name: [] for arm in made}
-        for arm in made:
+        these = [arm for arm in made if load.connections <= arm.most]
+        runs: dict[str, list[Run]] = {arm.name: [] for arm in these}
+        for arm in these:
             await _measured(arm, load, seconds / 4)  # warm
         for _ in range(rounds):
-            for arm in made:
+            for arm in these:
                 runs[arm.name].append(await _measured(arm, load, seconds))
-        rows = [_told(load, arm, runs[arm.name]) for arm in made]
+        rows = [_told(load, arm, runs[arm.name]) for arm in these]
         told += rows
         _print(load, rows)
     return told
@@ -360,7 +401,7 @@ def _print(load: Load, rows: list[dict[str, Any]]) -> None:
         first = row["first_p50_ms"] - by_name["direct"]["first_p50_ms"]
         share = row["per_second"] / by_name["bare aiohttp"]["per_second"]
         print(
-            f"  {row['arm']:<15} p50 {row['p50_ms']:8.2f} (+{added:7.2f})  p99 {row['p99_ms']:8.2f}"
+            f"  {row['arm']:<16} p50 {row['p50_ms']:8.2f} (+{added:7.2f})  p99 {row['p99_ms']:8.2f}"
             f"  first +{first:7.2f} ms  {row['per_second']:8.0f}/s ({share:4.0%} of bare)"
             f"  cpu {row['cpu_ms']:.3f} ms"
         )
@@ -372,6 +413,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--also", action="append", default=[], metavar="NAME=URL")
     parser.add_argument("--httpx", action="store_true")
+    parser.add_argument("--memory", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--bare", help=argparse.SUPPRESS)
@@ -384,7 +426,7 @@ def main() -> None:
     elif given.ours_by_httpx:
         ours_by_httpx()
     else:
-        with arms(given.also, by_httpx=given.httpx) as made:
+        with arms(given.also, by_httpx=given.httpx, memory=given.memory) as made:
             told = uvloop.run(_all(made, seconds=given.seconds, rounds=given.rounds))
             for arm in made:
                 if arm.pid is not None:
