@@ -12,7 +12,7 @@ import pytest
 from tasks.domain.clock import utc_now
 from tests.serving.shipped import Everest
 from tests.trust import material
-from tests.trust.kills import Bench
+from tests.trust.kills import KILLS, Bench
 from tests.trust.nursery import Nursery, Order
 
 
@@ -29,6 +29,19 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     if shutil.which(inside[0]) is None or subprocess.run([*inside, "true"], check=False).returncode:
         pytest.skip("this account may not mount a small disk in a namespace of its own")
     yield from _bench(tmp_path_factory.mktemp("small"), *inside)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell how many kills there were."""
+    told = [
+        value
+        for kind in ("passed", "failed")
+        for report in terminalreporter.getreports(kind)
+        for name, value in report.user_properties
+        if name == KILLS
+    ]
+    if told:
+        terminalreporter.write_line(f"killed at {sum(told)} distinct steps")
 
 
 def _bench(base: Path, *inside: str) -> Iterator[Bench]:

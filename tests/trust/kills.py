@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -24,8 +24,9 @@ from tests.trust.nursery import Ended, Nursery, Order
 Words = tuple[str, ...]
 
 KILLED: Final = -9
+KILLS: Final = "kills"
+"""Of a test's report: how many kills it made."""
 _CHOSEN: Final = "CHOSEN"
-_QUERIES: Final = ("pnpm", "how do we run the tests")
 _OF_THE_RUN: Final = re.compile(
     r"\d s\b|^## Problems|killed or crashed|did not go as they should|failed: cannot write"
     r"|ledger records? w(as|ere) applied"
@@ -40,7 +41,7 @@ class Scenario:
     Attributes:
         start: name of the state.
         act: the command that is killed.
-        then: commands that follow it, killed or not.
+        then: commands that follow it, killed or not, before anything is compared.
         at_terminal: whether it is the person who does it.
         again: how the act may end when it is done again: 2 where it may be done already.
     """
@@ -67,24 +68,32 @@ class Tried:
             found.setdefault(name_of(step), number)
         return found
 
-    def spread(self, many: int) -> list[int]:
-        """Return about so many steps, evenly spread, the first of each name among them."""
+    def spread(self, many: int) -> set[int]:
+        """Return so many steps, evenly spread, the first and the last among them."""
         last = len(self.steps)
-        even = {1 + number * (last - 1) // max(many - 1, 1) for number in range(many)}
-        return sorted(even | set(self.first_of_each().values()))
+        return {1 + number * (last - 1) // max(many - 1, 1) for number in range(many)}
 
 
 @dataclass(slots=True)
 class Bench:
-    """A person's folder, and the states that it can be put in."""
+    """A person's folder, and the states that it can be put in.
+
+    Attributes:
+        kills: the scenarios, and the number of the step in each, that were killed at.
+    """
 
     person: Everest
     nursery: Nursery
+    kills: set[tuple[str, int]] = field(default_factory=set)
     _tried: dict[str, Tried] = field(default_factory=dict)
+    _proofs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _points: dict[str, list[int]] = field(default_factory=dict)
+    _met: set[str] = field(default_factory=set)
+    _proved: set[str] = field(default_factory=set)
 
     def run(self, *words: str, **how: Any) -> Ended:
         """Run a command."""
-        env = self.person.env(EVEREST_TIMEZONE=material.midday_zone())
+        env = self.person.env(EVEREST_TIMEZONE=material.midday_zone(), POLARS_MAX_THREADS="1")
         return self.nursery(Order(words, env, str(self.person.cwd), **how))
 
     def did(self, *words: str, **how: Any) -> Ended:
@@ -109,10 +118,16 @@ class Bench:
             self.put(scenario.start)
             ended = self.act(scenario)
             assert ended.code == 0, f"{scenario.act}: {ended.out} {ended.err}"
-            for words in scenario.then:
-                self.did(*words)
-            self._tried[scenario.name] = Tried(ended.steps, self.state())
+            self._tried[scenario.name] = Tried(ended.steps, self.state(*scenario.then))
         return self._tried[scenario.name]
+
+    def _unkilled_proof(self, scenario: Scenario) -> dict[str, Any]:
+        if scenario.name not in self._proofs:
+            self.put(scenario.start)
+            assert self.act(scenario).code == 0
+            self._proofs[scenario.name] = self.proof(scenario)
+            assert list(unsound(self._proofs[scenario.name])) == []
+        return self._proofs[scenario.name]
 
     def act(self, scenario: Scenario, **how: Any) -> Ended:
         """Do what the scenario is about; `CHOSEN` in it is the lesson that its state chose."""
@@ -121,35 +136,81 @@ class Bench:
         words = [unit if word == _CHOSEN else word for word in scenario.act]
         return self.run(*words, at_terminal=scenario.at_terminal, **how)
 
+    def points(self, scenario: Scenario, many: int) -> list[int]:
+        """Return so many steps of a scenario, and the first of each name that no other has."""
+        if scenario.name not in self._points:
+            tried = self.unkilled(scenario)
+            new = {name: n for name, n in tried.first_of_each().items() if name not in self._met}
+            self._met |= new.keys()
+            self._points[scenario.name] = sorted({*tried.spread(many), *new.values()})
+        return self._points[scenario.name]
+
     def killed(self, scenario: Scenario, number: int) -> list[str]:
-        """Kill the scenario's act at its nth step, run it again; return what is wrong then."""
+        """Kill the scenario's act at its nth step, run it again; return what is wrong then.
+
+        At the first step of a name more is compared: after the next night, and from the ledger.
+        """
+        self.unkilled(scenario)
         self.put(scenario.start)
         ended = self.act(scenario, die_at=number)
         if ended.code != KILLED:
             return [f"it ended with {ended.code} before step {number}: {ended.err}"]
-        return self.wrong_after(scenario)
+        self.kills.add((scenario.name, number))
+        found, name = self.wrong_after(scenario), name_of(ended.steps[-1])
+        if found or name in self._proved:
+            return found
+        self._proved.add(name)
+        proof = self.proof(scenario)
+        return [*wrong(self._unkilled_proof(scenario), proof), *unsound(proof)]
+
+    def all_wrong(self, scenario: Scenario, numbers: Sequence[int]) -> list[str]:
+        """Kill at some steps, each time from the start; return what was wrong, and after which."""
+        steps = self.unkilled(scenario).steps
+        return [
+            f"{scenario.name}, step {number} ({steps[number - 1]}): {one}"
+            for number in numbers
+            for one in self.killed(scenario, number)
+        ]
 
     def wrong_after(self, scenario: Scenario) -> list[str]:
         """Run the act to its end, and what follows; return what is wrong then."""
         ended = self.act(scenario)
         if ended.code not in scenario.again:
             return [f"done again it ended with {ended.code}: {ended.out} {ended.err}"]
-        for words in scenario.then:
-            self.did(*words)
-        return list(wrong(self.unkilled(scenario).state, self.state()))
+        return list(wrong(self.unkilled(scenario).state, self.state(*scenario.then)))
 
-    def state(self) -> dict[str, Any]:
-        """Return all that must be the same after any kill."""
-        told: dict[str, Any] = json.loads(self.did(function="tests.trust.looking:looked").out)
-        told["published"] = self.did("status", "--digest").out.splitlines()[-1]
-        told["files"] = files_of(self.person.base, self.person.home, self.person.claude)
-        told["morning"] = morning_of(self.person.home / "morning.md")
-        told["recalled"] = [self._recalled(query) for query in _QUERIES]
-        return told
+    def in_turn(self, scenario: Scenario, names: Iterable[str]) -> list[str]:
+        """Kill the act at one kind of step after the other, with no repair in between.
 
-    def _recalled(self, query: str) -> list[str]:
-        told = self.did("recall", query, "--project", "paperboat", "-k", "20", "--json")
-        return [one["id"] for one in json.loads(told.out)]
+        It begins anew where what is left does not come by a step. Return what is wrong in the end.
+        """
+        self.unkilled(scenario)
+        self.put(scenario.start)
+        for name in names:
+            ended = self.act(scenario, die_on=name)
+            if ended.code in scenario.again:
+                self.put(scenario.start)
+                ended = self.act(scenario, die_on=name)
+            assert ended.code == KILLED, f"{name}: {ended.code} {ended.err}"
+            assert name_of(ended.steps[-1]) == name
+        return self.wrong_after(scenario)
+
+    def state(self, *then: Words) -> dict[str, Any]:
+        """Run the commands that follow; return all that must be the same after any kill."""
+        return self._looked("looked", *then)
+
+    def proof(self, scenario: Scenario) -> dict[str, Any]:
+        """Return the same after a night, and what the ledger alone and two recalls come to."""
+        asleep = "night" in scenario.act
+        return self._looked("proved", *(() if asleep else (("night",),)))
+
+    def _looked(self, how: str, *then: Words) -> dict[str, Any]:
+        words = [json.dumps(one) for one in then]
+        told = self.did(*words, function=f"tests.trust.looking:{how}").out
+        found: dict[str, Any] = json.loads(told)
+        found["files"] = files_of(self.person.base, self.person.home, self.person.claude)
+        found["morning"] = morning_of(self.person.home / "morning.md")
+        return found
 
 
 def name_of(step: str) -> str:
@@ -158,12 +219,16 @@ def name_of(step: str) -> str:
 
 
 def wrong(wanted: dict[str, Any], found: dict[str, Any]) -> Iterator[str]:
-    """Yield what a state has that it must not, or not as it must."""
+    """Yield in what a state is not as it must be."""
     for name, value in wanted.items():
         if value != found[name]:
             yield f"{name}: {difference(value, found[name])}"
     if found["chain"]:
         yield f"the audit's chain is broken: {found['chain']}"
+
+
+def unsound(found: dict[str, Any]) -> Iterator[str]:
+    """Yield what no memory may be like after a night."""
     if not found["digest"] == found["published"] == found["replayed"]:
         yield "store, view and ledger differ"
     if found["litter"]:
@@ -196,13 +261,14 @@ def difference(wanted: Any, found: Any) -> str:
 
 
 def _first_week(bench: Bench) -> None:
+    """Transcripts, and no home yet."""
     material.first_week(bench.person.claude, utc_now())
-    bench.did("remember", "the crane is called Berta", "--everywhere")
 
 
 def _after_a_night(bench: Bench) -> None:
-    """A night four days ago."""
+    """A note, and a night four days ago."""
     bench.put("first week")
+    bench.did("remember", "the crane is called Berta", "--everywhere")
     _call(bench, "night_at", iso(utc_now() - timedelta(days=4, hours=1)))
 
 
@@ -287,7 +353,7 @@ UPKEEP: Final = (
     ),
     Scenario("restore", "with a backup", ("restore", "kept.tar.gz", "--yes")),
     Scenario("first ingest", "first week", ("ingest",)),
-    Scenario("ingest", "after much", ("ingest",), (("night",),)),
-    Scenario("render", "after much", ("render",), (("night",),)),
-    Scenario("sleep", "after much", ("sleep",), (("night",),)),
+    Scenario("ingest", "after much", ("ingest",)),
+    Scenario("render", "after much", ("render",)),
+    Scenario("sleep", "after much", ("sleep",)),
 )

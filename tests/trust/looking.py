@@ -5,7 +5,9 @@ Left out is what the instant of a run alone decides: our own timestamps and the 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import re
 import tempfile
@@ -13,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from serving.cli.main import run
 from tasks.compose import setting
 from tasks.domain.clock import utc_now
 from tasks.store.audit import START, hash_of
@@ -22,7 +25,7 @@ from tasks.store.handle import Store, catch_up, open_store
 from tasks.store.ledger import Ledger
 from tasks.store.lock import writer_at_work
 from tasks.store.schema import TABLES, Table
-from tasks.store.view import Manifest
+from tasks.store.view import Manifest, current
 
 _OURS: Final = {"recorded_at", "withdrawn_at", "as_of", "added_at", "made", "resolved", "tx"}
 _DROPPED: Final[dict[str, set[str]]] = {
@@ -40,8 +43,17 @@ _UNSEEN: Final = {"meta", "journal_offsets"}
 _TIMES: Final = re.compile(r"\(\d+ s\)|in [\d.]+ (s|seconds)|[\d.]+ s\b")
 
 
-def looked() -> dict[str, Any]:
-    """Return what the home of this process holds; called in a process of its own."""
+_QUERIES: Final = ("pnpm", "how do we run the tests")
+_WHERE: Final = ("--project", "paperboat", "-k", "20", "--json")
+
+
+def looked(*then: str) -> dict[str, Any]:
+    """Run commands, each a JSON list of words, and return what the home holds then.
+
+    Called in a process of its own.
+    """
+    for words in then:
+        _said(*json.loads(words))
     places = setting().places
     with open_store(places, setting().settings, at=utc_now()) as store:
         assert store.caught_up == 0
@@ -51,10 +63,29 @@ def looked() -> dict[str, Any]:
             "unfolded": _unfolded(store),
         }
         found["chain"] = _chain(store)
-    found["replayed"] = _replayed(places.ledger)
+    view = current(places.view)
+    found["published"] = view.manifest.digest if view else ""
     found["litter"] = sorted(_litter(places.home, places.view))
     found["lock"] = writer_at_work(places.lock)
     return found
+
+
+def proved(*then: str) -> dict[str, Any]:
+    """Return the same, and what a new store of the ledger alone and two recalls come to."""
+    found = looked(*then)
+    recalled = (json.loads(_said("recall", query, *_WHERE)) for query in _QUERIES)
+    found["recalled"] = [[one["id"] for one in each] for each in recalled]
+    found["replayed"] = _replayed(setting().places.ledger)
+    return found
+
+
+def _said(*words: str) -> str:
+    """Run a command in this process; return what it wrote."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        code = run(list(words))
+    assert code == 0, f"{words}: {code}"
+    return out.getvalue()
 
 
 def _rows(database: Database, table: Table) -> list[str]:

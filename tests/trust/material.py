@@ -1,4 +1,4 @@
-"""What happened before a run: transcripts of three projects, nights and words of earlier days."""
+"""What happened before a run: transcripts of two projects, nights and words of earlier days."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ from tasks.render.places import encode
 from tasks.runs import new_run
 from tasks.said import remember
 from tasks.steps import plain_steps
+from tasks.store.digest import store_digest
+from tasks.store.handle import open_store
+from tasks.store.schema import MIGRATIONS
 
 Step = Mapping[str, str]
 
 PAPERBOAT: Final = "/home/mia/code/paperboat"
 TIDEWATER: Final = "/home/mia/code/tidewater"
-LANTERN: Final = "/home/mia/code/lantern"
 FADED: Final = "the kiosk printer is lent to the harbour office"
 _LANTERN: Final[tuple[Step, ...]] = (
     {"you": "Draw the lamp of the lighthouse on the title page."},
@@ -53,7 +55,7 @@ def first_week(claude: Path, now: datetime) -> None:
     scenes = sorted(week(now), key=lambda scene: scene.started)
     for scene in scenes[:_SPLIT]:
         _write(claude, scene.cwd, scene.started, scene.steps, scene.title)
-    _write(claude, LANTERN, _day(now, 6), _LANTERN)
+    _write(claude, TIDEWATER, _day(now, 6), _LANTERN)
 
 
 def second_week(claude: Path, now: datetime) -> None:
@@ -61,8 +63,8 @@ def second_week(claude: Path, now: datetime) -> None:
     scenes = sorted(week(now), key=lambda scene: scene.started)
     for scene in (scenes[7], scenes[10]):
         _write(claude, scene.cwd, scene.started, scene.steps, scene.title)
-    _write(claude, LANTERN, _day(now, 6), (*_LANTERN, *_LANTERN_LATER), "The lamp")
-    _write(claude, LANTERN, _day(now, 2), _LANTERN_LATER)
+    _write(claude, TIDEWATER, _day(now, 6), (*_LANTERN, *_LANTERN_LATER), "The lamp")
+    _write(claude, TIDEWATER, _day(now, 2), _LANTERN_LATER)
 
 
 def _day(now: datetime, days: int) -> datetime:
@@ -119,3 +121,11 @@ def touched_files(claude: Path, project: str) -> tuple[Path, Path, Path]:
     folder = claude / "projects" / encode(project) / "memory"
     files: Sequence[Path] = sorted(folder.glob("everest-*.md"))
     return files[0], files[1], folder / "MEMORY.md"
+
+
+def opened_by_a_newer_release() -> str:
+    """Open the store as a release with one more schema does; return its digest."""
+    where = setting()
+    newer = (*MIGRATIONS, ("CREATE TABLE newly (x INTEGER)",))
+    with open_store(where.places, where.settings, at=utc_now(), migrations=newer) as store:
+        return store_digest(store.database)

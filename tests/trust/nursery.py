@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import pty
+import re
 import resource
 import signal
 import subprocess
@@ -111,16 +112,25 @@ def _order(told: dict[str, Any]) -> Order:
 
 def _load(order: Order) -> None:
     """Load here what the command loads, found by running it in a child."""
-    ended = _run(order, then=_tell_modules)
+    ended = _run(order, then=_tell_loaded)
     assert ended.code == 0, f"{order.words}: {ended.code} {ended.out} {ended.err}"
-    for name in json.loads(ended.steps[-1]):
+    told = json.loads(ended.steps[-1])
+    for name in told["modules"]:
         if name != "__main__" and not name.startswith("prefect"):
             importlib.import_module(name)
+    for pattern, flags in told["patterns"]:
+        re.compile(pattern, flags)
     assert threading.active_count() == 1
 
 
-def _tell_modules(steps: list[str]) -> None:
-    steps.append(json.dumps([name for name, module in sys.modules.items() if module is not None]))
+def _tell_loaded(steps: list[str]) -> None:
+    # by the flags that they were asked for with: those that a pattern has are more
+    compiled = list(re._cache)  # type: ignore[attr-defined]
+    loaded = {
+        "modules": [name for name, module in sys.modules.items() if module is not None],
+        "patterns": [(text, int(flags)) for kind, text, flags in compiled if kind is str],
+    }
+    steps.append(json.dumps(loaded))
 
 
 def _run(order: Order, then: Callable[[list[str]], None] = lambda _: None) -> Ended:

@@ -11,8 +11,8 @@ import pytest
 from tests.trust.kills import NIGHTS, UPKEEP, Bench, Scenario, wrong
 
 _NIGHT: Final = next(one for one in NIGHTS if one.name == "second night")
-_SIZES: Final = (300, 9_000, 300_000)
-_MORE_SIZES: Final = (2_000, 30_000, 600_000, 2_000_000)
+_SIZES: Final = (9_000,)
+_MORE_SIZES: Final = (300, 2_000, 30_000, 300_000, 600_000, 2_000_000)
 _FREE: Final = (0, 16_384, 65_536, 131_072, 262_144, 524_288, 1_048_576, 2_097_152, 3_145_728)
 _DISKS: Final = "tests.trust.disks:"
 
@@ -39,9 +39,10 @@ def test_a_night_whose_files_cannot_grow_is_told_and_the_next_completes(
     assert bench.wrong_after(_NIGHT) == []
 
 
+@pytest.mark.slow
 def test_some_of_those_nights_fail_and_with_room_none_does(bench: Bench) -> None:
     bench.put(_NIGHT.start)
-    assert bench.run("night", most_bytes=_SIZES[0]).code == 5
+    assert bench.run("night", most_bytes=300).code == 5
     bench.put(_NIGHT.start)
     assert bench.run("night", most_bytes=1 << 30).code == 0
 
@@ -76,7 +77,6 @@ def _after(bench: Bench, scenario: Scenario) -> list[str]:
     """Run the act to its end; what lies on the mounted disk is seen from inside alone."""
     assert bench.did(*scenario.act)
     told: dict[str, Any] = json.loads(bench.did(function="tests.trust.looking:looked").out)
-    told["published"] = bench.did("status", "--digest").out.splitlines()[-1]
     wanted = bench.unkilled(scenario).state
     return list(wrong({name: wanted[name] for name in told}, told))
 

@@ -1,12 +1,12 @@
 """Killed at every kind of step, one after the other: each next run goes on, and nothing is lost.
 
-Every command is killed again and again at the first step of each name that no other test was
-killed at, with no repair in between. `test_all_kills_*` kill once at each of hundreds of steps.
+`test_all_kills_*` kill once at each of hundreds of steps, each time from the start.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 from typing import Final, get_args
 
@@ -24,13 +24,27 @@ _QUICKEST: Final = (
     "restore",
     "first ingest",
     "second night",
+    "night after a power cut",
 )
-"""Those that between them come by every step, the quickest first; the power cut's come after."""
-_CHAINS: Final = (
-    *(one for name in _QUICKEST for one in (*UPKEEP, *NIGHTS) if one.name == name),
-    NIGHTS[-1],
-)
+"""Those that between them come by every step, the quickest first."""
+_BY_NAME: Final = {one.name: one for one in (*UPKEEP, *NIGHTS)}
+_OF_ONE_KIND: Final = {"first night", "night after a power cut", "first ingest", "sleep"}
+"""Those that come by the steps that another comes by, too."""
+_SAMPLE: Final = [
+    pytest.param(one, id=name, marks=[pytest.mark.slow] if name in _OF_ONE_KIND else [])
+    for name, one in _BY_NAME.items()
+]
 _REPOSITORY: Final = Path(__file__).parents[2]
+_NEWER: Final = "tests.trust.material:opened_by_a_newer_release"
+
+
+@pytest.mark.parametrize("scenario", _SAMPLE)
+def test_killed_at_three_kinds_of_step_it_comes_to_the_same(
+    bench: Bench, scenario: Scenario
+) -> None:
+    names = list(bench.unkilled(scenario).first_of_each())
+    chosen = [names[len(names) * part // 4] for part in (1, 2, 3)]
+    assert bench.in_turn(scenario, chosen) == []
 
 
 @pytest.fixture(scope="module")
@@ -41,35 +55,41 @@ def died_at() -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("scenario", _CHAINS, ids=lambda one: one.name)
-def test_killed_again_and_again_it_comes_to_the_same(
-    bench: Bench, scenario: Scenario, died_at: set[str]
+@pytest.mark.parametrize("name", _QUICKEST)
+def test_killed_at_every_kind_of_step_it_comes_to_the_same(
+    bench: Bench, name: str, died_at: set[str]
 ) -> None:
-    names = [name for name in bench.unkilled(scenario).first_of_each() if name not in died_at]
-    bench.put(scenario.start)
-    for name in names:
-        died_at.add(_killed_at(bench, scenario, name))
-    assert bench.wrong_after(scenario) == []
+    scenario = _BY_NAME[name]
+    names = [one for one in bench.unkilled(scenario).first_of_each() if one not in died_at]
+    assert bench.in_turn(scenario, names) == []
+    died_at.update(names)
 
 
-def _killed_at(bench: Bench, scenario: Scenario, name: str) -> str:
-    """Kill the act at the first step of a name; begin anew if what is left does not come by it."""
-    ended = bench.act(scenario, die_on=name)
-    if ended.code in scenario.again:
-        bench.put(scenario.start)
-        ended = bench.act(scenario, die_on=name)
-    assert ended.code == KILLED, f"{name}: {ended.code} {ended.err}"
-    assert name_of(ended.steps[-1]) == name
-    return name
+def test_a_change_of_schema_that_is_killed_is_made_by_the_next_opening(
+    bench: Bench, died_at: set[str]
+) -> None:
+    bench.put("after a night")
+    digest = bench.did("status", "--digest").out.splitlines()[-1]
+    for name in ("open.kept", "open.migrated"):
+        bench.put("after a night")
+        ended = bench.run(function=_NEWER, die_on=name)
+        assert ended.code == KILLED, ended.err
+        assert name_of(ended.steps[-1]) == name
+        died_at.add(name)
+        assert json.loads(bench.did(function=_NEWER).out) == digest
+        assert len(list(bench.person.home.glob("backups/*.tar.gz"))) == 1
+        assert not list(bench.person.home.glob("backups/.*"))
 
 
-def test_every_name_in_the_code_is_known_and_was_killed_at(died_at: set[str]) -> None:
-    """A step that no scenario comes by needs one that does."""
-    known = set(get_args(Waypoint))
-    assert _passed_in_the_code() == known
-    if died_at:  # the kills above ran in this process
-        assert {name.split()[0] for name in died_at} == known
-        assert {name.split()[-1] for name in died_at if name.startswith("pass.")} == set(PASSES)
+def test_every_name_in_the_code_is_known() -> None:
+    assert _passed_in_the_code() == set(get_args(Waypoint))
+
+
+@pytest.mark.slow
+def test_every_name_was_killed_at(died_at: set[str]) -> None:
+    """A step that no scenario comes by needs one that does; the kills are those of this module."""
+    assert {name.split()[0] for name in died_at} == set(get_args(Waypoint))
+    assert {name.split()[-1] for name in died_at if name.startswith("pass.")} == set(PASSES)
 
 
 def _passed_in_the_code() -> set[str]:
