@@ -36,6 +36,7 @@ class Service:
         environment: all that the process gets.
         log: where its output goes; one older part is kept beside it.
         ready: tells whether it may be used; raises when it must not be.
+        way_out: what a person may do when it does not come up.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Service:
     environment: Mapping[str, str]
     log: Path
     ready: Callable[[], bool] = lambda: True
+    way_out: str = ""
 
 
 class Started:

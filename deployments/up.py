@@ -64,6 +64,7 @@ def services(where: Setting, home: PrefectHome, watched: Watched) -> tuple[Servi
             server_environment(home, watched, environ),
             home.log("server"),
             protected,
+            "if prefect.db there is damaged, move it away: it holds the history of runs alone",
         ),
         Service(
             "schedules",
@@ -156,7 +157,7 @@ def up(where: Setting, *, tell: Tell, runs: Callable[[Running], None]) -> None:
         while not stopped.wait(_TICK):
             settled = settled or settle_due_night(where, watched)
             for keeper in keepers:
-                keeper.look(stopped, tell)
+                keeper.look(tell)
         tell("stopping")
 
 
@@ -191,48 +192,61 @@ def _until_signalled() -> Iterator[threading.Event]:
 
 @dataclass(slots=True)
 class Keeper:
-    """Keeps one service running: starts it again, each time later, when it ends."""
+    """Keeps one service running: starts it again, each time later, when it ends.
+
+    Attributes:
+        ready: the present start has been found ready.
+        again_at: when to start it again; None while it runs.
+    """
 
     service: Service
     home: PrefectHome
     started: Started | None = None
     since: float = 0.0
     pause: float = 1.0
+    ready: bool = False
     again_at: float | None = None
 
     def start(self, stopped: threading.Event) -> None:
-        """Start the service and wait until it is ready.
+        """Start the service for the first time and wait until it is ready.
 
         Raises:
             ServiceFailed: when it ends, or is not ready in time.
         """
-        self.started, self.since = Started(self.service, self.home.folder), time.monotonic()
-        while not stopped.is_set():
-            if (code := self.started.ended) is not None:
-                raise ServiceFailed(self.service.name, f"ended with {code}", self.service.log)
-            if self.service.ready():
-                return
-            if time.monotonic() - self.since > _PATIENCE:
-                raise ServiceFailed(self.service.name, "does not answer", self.service.log)
+        self._launch()
+        while not (stopped.is_set() or self.ready):
+            self._look()
             stopped.wait(_TICK / 4)
 
-    def look(self, stopped: threading.Event, tell: Tell) -> None:
-        """Start the service again if it ended and its pause is over."""
-        now = time.monotonic()
+    def look(self, tell: Tell) -> None:
+        """Start the service again if it ended and its pause is over; wait for nothing."""
         if self.again_at is not None:
-            if now >= self.again_at:
-                self.again_at = None
-                self._restart(stopped, tell)
-        elif self.started is not None and (code := self.started.ended) is not None:
-            self._rest(tell, f"ended with {code}")
-
-    def _restart(self, stopped: threading.Event, tell: Tell) -> None:
+            if time.monotonic() >= self.again_at:
+                self._launch()
+            return
+        was_ready = self.ready
         try:
-            self.start(stopped)
+            self._look()
         except ServiceFailed as failure:
             self._rest(tell, str(failure))
         else:
-            tell(f"{self.service.name} runs again")
+            if self.ready and not was_ready:
+                tell(f"{self.service.name} runs again")
+
+    def _launch(self) -> None:
+        self.again_at, self.ready, self.since = None, False, time.monotonic()
+        self.started = Started(self.service, self.home.folder)
+
+    def _look(self) -> None:
+        """Take note of a service that ended, or has become ready."""
+        if self.started is not None and (code := self.started.ended) is not None:
+            raise self._failure(f"ended with {code}")
+        self.ready = self.ready or self.service.ready()
+        if not self.ready and time.monotonic() - self.since > _PATIENCE:
+            raise self._failure("does not answer")
+
+    def _failure(self, why: str) -> ServiceFailed:
+        return ServiceFailed(self.service.name, why, self.service.log, self.service.way_out)
 
     def _rest(self, tell: Tell, why: str) -> None:
         if self.started is not None:
@@ -240,5 +254,5 @@ class Keeper:
         if time.monotonic() - self.since > _HEALTHY:
             self.pause = 1.0
         self.again_at = time.monotonic() + self.pause
-        tell(f"{self.service.name} {why}; it is started again in {self.pause:.0f} s")
+        tell(f"{why}; it is started again in {self.pause:.0f} s")
         self.pause = min(2 * self.pause, _LONGEST_PAUSE)

@@ -302,10 +302,10 @@ class NotUp(ServerError):
 
 
 class ServiceFailed(ServerError):
-    """A service ended, or did not answer, before it was ready."""
+    """A service ended, or does not answer."""
 
-    def __init__(self, name: str, why: str, log: Path) -> None:
-        super().__init__(f"{name} {why}; its last words are in {log}")
+    def __init__(self, name: str, why: str, log: Path, way_out: str) -> None:
+        super().__init__(f"{name} {why}; its last words are in {log}{way_out and f'; {way_out}'}")
 
 
 class NotAsDeployed(ServerError):

@@ -23,9 +23,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def up(as_json: AsJson = False) -> None:
-    """Run the Prefect server and the schedules until Ctrl-C.
+    """Run everything in this terminal until Ctrl-C.
 
-    With --json the one value is printed as soon as everything runs.
+    That is the Prefect server, the schedules and the proxy. With --json the
+    one value is printed as soon as everything runs.
 
     Example: everest up
     """
@@ -72,3 +73,4 @@ def deploy(as_json: AsJson = False) -> None:
     say(
         f"Times are in {done.zone}. Start a worker: everest prefect worker start --pool {done.pool}"
     )
+    say("Until one runs, or `everest up` is started again, no night runs by itself.")

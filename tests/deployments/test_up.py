@@ -206,6 +206,19 @@ def test_an_unknown_zone_is_refused_before_anything_starts(tmp_path: Path) -> No
     assert not (person.home / "prefect").exists()
 
 
+def test_a_broken_history_is_told_with_the_way_out(tmp_path: Path) -> None:
+    person = Everest(tmp_path)
+    (person.home / "prefect").mkdir(mode=0o700, parents=True)
+    (person.home / "prefect" / "prefect.db").write_bytes(b"no database" * 99)
+    ports = {name: str(free_port()) for name in ("EVEREST_PREFECT_PORT", "EVEREST_PROXY_PORT")}
+
+    told = person("up", **ports)
+
+    assert told.code == 6, told.err
+    assert "server ended with" in told.err
+    assert "if prefect.db there is damaged, move it away" in told.err
+
+
 def test_killed_it_leaves_nothing_running_and_a_night_goes_on_without_it(tmp_path: Path) -> None:
     with running_up(tmp_path) as up:
         up.ready()
