@@ -99,7 +99,7 @@ class Forward:
             held,
             api,
             model,
-            route,
+            route if admitted.grant is not None else route.without_key(),
             admitted.grant,
         )
         if held is not None:

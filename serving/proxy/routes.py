@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -44,7 +44,8 @@ class Route:
     Attributes:
         origin: scheme and authority, `https://api.openai.com`.
         base: the path below which its API lies, "" or `/v1`, without a slash at the end.
-        key: the credential that stands in for the client's own, if the entry names one.
+        key: the credential that stands in for the client's own, if the entry names one; it is for
+            callers with a grant alone.
     """
 
     pattern: str
@@ -63,6 +64,10 @@ class Route:
         if self.api is Api.OPENAI and self.base and (path == "/v1" or path.startswith("/v1/")):
             below = path[len("/v1") :]
         return f"{self.origin}{self.base}{below}" + (f"?{query}" if query else "")
+
+    def without_key(self) -> Route:
+        """Return the same server for a caller who has to bring a credential."""
+        return self if self.key is None else replace(self, key=None)
 
     def __str__(self) -> str:
         return f"{self.pattern}={self.origin}{self.base};api={self.api}"

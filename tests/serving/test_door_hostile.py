@@ -252,15 +252,26 @@ def test_a_request_without_a_model_goes_to_its_apis_route(
 
 
 def test_a_routes_key_goes_to_its_route_alone(proxy: RunningProxy, upstream: Upstream) -> None:
-    mine = f"Authorization: Bearer {SECRETS[0]}"
-    proxy.raw(request("/v1/chat/completions", mine, body=b'{"model":"keyed-1"}'))
+    mine, let_in = f"Authorization: Bearer {SECRETS[0]}", f"/t/{proxy.token}"
+    proxy.raw(request(f"{let_in}/v1/chat/completions", mine, body=b'{"model":"keyed-1"}'))
     assert upstream.received[-1].header("authorization") == f"Bearer {SECRETS[1]}"
-    proxy.raw(request("/v1/chat/completions", mine, body=b'{"model":"other"}'))
+    proxy.raw(request(f"{let_in}/v1/chat/completions", mine, body=b'{"model":"other"}'))
     assert upstream.received[-1].header("authorization") == f"Bearer {SECRETS[0]}"
-    proxy.raw(request(f"/v1beta/models/keyed-1:countTokens?a=1&key={SECRETS[2]}", body=b"{}"))
+    path = f"{let_in}/v1beta/models/keyed-1:countTokens?a=1&key={SECRETS[2]}"
+    proxy.raw(request(path, body=b"{}"))
     got = upstream.received[-1]
     assert got.header("x-goog-api-key") == SECRETS[1]
     assert got.target == "/v1beta/models/keyed-1:countTokens?a=1"
+
+
+def test_a_routes_key_is_not_for_whoever_reaches_the_port(
+    proxy: RunningProxy, upstream: Upstream
+) -> None:
+    mine = f"Authorization: Bearer {SECRETS[0]}"
+    proxy.raw(request("/v1/chat/completions", mine, body=b'{"model":"keyed-1"}'))
+    assert upstream.received[-1].header("authorization") == f"Bearer {SECRETS[0]}"
+    proxy.raw(request("/v1/chat/completions", body=b'{"model":"keyed-1"}'))
+    assert upstream.received[-1].header("authorization") is None
 
 
 @pytest.mark.parametrize(
