@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import logging
 import os
 import socket
 from collections.abc import Callable, Mapping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 SLOWEST: Final = 20.0
 """Seconds that the warm process may take for an answer."""
 
+_log = logging.getLogger(__name__)
 _FIXED: Final = {
     "content-type": "application/json",
     "accept": "application/json, text/event-stream",
@@ -71,8 +73,16 @@ class Own:
         self._app: McpEndpoint | None = None
 
     def ask(self, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
-        """Return the answer, None when there is none to give."""
-        return self._runner.run(self._asked(body, headers))
+        """Return the answer, None when there is none to give.
+
+        Raises:
+            Away: when we fail.
+        """
+        try:
+            return self._runner.run(self._asked(body, headers))
+        except Exception as fault:
+            _log.error("a fault of ours: %s", type(fault).__name__)
+            raise Away from fault
 
     def close(self) -> None:
         """End what was begun."""

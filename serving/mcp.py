@@ -64,10 +64,10 @@ class McpEndpoint:
         """Keep the SDK's task group open, in one task, from the first request to the end."""
         try:
             manager = await asyncio.to_thread(_loaded, self._bound)
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001  whoever waits for it is told
             ready.set_exception(error)
             self._ready = None  # the next request tries again
-            raise
+            return
         async with manager.run():
             ready.set_result(manager)
             await self._stop.wait()

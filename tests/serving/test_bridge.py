@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serving.bridge import LONGEST_LINE, Away, serve
+from serving.bridge import LONGEST_LINE, Away, Endpoint, serve
+from serving.endpoints import Own
+from serving.grants import Grant
 from tests.serving.talking import MODERN, modern
 
 
@@ -29,7 +31,7 @@ class Echo:
         return {"jsonrpc": "2.0", "id": "another", "result": result}
 
 
-def _talk(*lines: bytes | dict[str, Any], to: tuple[Echo, ...]) -> list[dict[str, Any]]:
+def _talk(*lines: bytes | dict[str, Any], to: tuple[Endpoint, ...]) -> list[dict[str, Any]]:
     sent = b"\n".join(json.dumps(x).encode() if isinstance(x, dict) else x for x in lines)
     out = io.BytesIO()
     serve(io.BytesIO(sent), out, to)
@@ -118,6 +120,20 @@ def test_with_nobody_to_ask_it_says_so() -> None:
     echo.away = True
     (told,) = _talk(_request("ping", 5), to=(echo,))
     assert (told["id"], told["error"]["code"]) == (5, -32603)
+
+
+def test_a_fault_of_ours_is_an_error_and_no_end() -> None:
+    class Faulty:
+        async def __call__(self, *_: object) -> None:
+            raise RuntimeError
+
+        async def close(self) -> None:
+            pass
+
+    own = Own(Faulty, Grant("default", None, "stdio"))
+    told = _talk(_request("ping", 1), _request("ping", 2), to=(own,))
+    own.close()
+    assert [(one["id"], one["error"]["code"]) for one in told] == [(1, -32603), (2, -32603)]
 
 
 def test_an_answer_is_one_line_for_every_reader_of_lines() -> None:
