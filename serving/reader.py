@@ -106,16 +106,28 @@ class Reader:
         error = self._chosen.exception()
         return error if isinstance(error, Exception) else self._chosen.result()
 
-    def candidates(self, text: str, scope: Scope) -> list[Candidate]:
-        """Return every lesson of a scope and of `@global` with its relevance to a text.
+    def asked(self, text: str, meaning: str) -> Asked:
+        """Return a text as lessons are compared with it: its words, and the vector of `meaning`.
 
-        It waits for nothing: until the encoder is loaded, words alone are compared.
+        It waits for nothing but the encoding: until the encoder is loaded there are words alone.
+
+        Raises:
+            ViewDamaged: when the view cannot be read.
+        """
+        chosen, view = self.loaded(), self._newest().memory.view
+        if not isinstance(chosen, Chosen) or view is None:
+            return Asked(text, None, WORDS)
+        same = view.manifest.space == chosen.space.name
+        return Asked(text, chosen.space.query(meaning) if same else None, chosen.space.gauge)
+
+    def candidates(self, asked: Asked, scope: Scope) -> list[Candidate]:
+        """Return every lesson of a scope and of `@global` with its relevance to what is asked.
 
         Raises:
             ViewDamaged: when the view cannot be read.
         """
         reading = self._newest()
-        memory, asked = reading.memory, self._asked(text, reading.memory)
+        memory = reading.memory
         scopes = [scope] if scope.project_id == GLOBAL else [scope, scope.everywhere()]
         found = [one for each in scopes for one in _lessons(reading, each).candidates(asked)]
         return [_worded(one, memory) for one in found if not memory.is_hidden(one.row)]
@@ -156,14 +168,6 @@ class Reader:
             self._chosen.set_exception(error)
         else:
             self._chosen.set_result(chosen)
-
-    def _asked(self, text: str, memory: Memory) -> Asked:
-        chosen = self.loaded()
-        if not isinstance(chosen, Chosen) or memory.view is None:
-            return Asked(text, None, WORDS)
-        space = chosen.space
-        same = memory.view.manifest.space == space.name
-        return Asked(text, space.query(text) if same else None, space.gauge)
 
     def _newest(self) -> _Reading:
         """Return the newest reading; when it is ours, that costs a look at two files and a folder.

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from serving.admit import Door
 from serving.grants import Tokens
@@ -23,6 +24,9 @@ from serving.reader import Reader
 from tasks.domain.clock import local_day, utc_now
 from tasks.settings import Places, Settings
 from tasks.shown import Shown
+
+_ENCODING: Final = 0.6
+"""Share of the time for an addition in which a prompt's meaning must be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
         Shown(places.shown),
         chains,
         settings.holdout,
+        settings.proxy_budget * _ENCODING,
         lambda at: str(local_day(at, settings.zone)),
         utc_now,
         behind,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,13 +25,17 @@ from tasks import prime
 from tasks.domain.clock import Clock
 from tasks.domain.events import Event
 from tasks.domain.scope import Scope
+from tasks.embedding.space import WORDS
 from tasks.prime import Candidate, Moment, Selection
+from tasks.ranking import Asked as Question
 from tasks.shown import Put, Shown, Told
 
 CHANNEL: Final = "proxy"
 _HEAD: Final = 400
 _TAIL: Final = 200
-"""Characters of a long prompt that are compared with lessons: encoding costs by their number."""
+"""Characters of a long prompt whose words are compared with lessons."""
+_MEANING: Final = 120
+"""Characters whose meaning is: an encoder takes a third of a millisecond for each word's part."""
 _ANEW: Final = timedelta(hours=1)
 """After this long the same opening words begin another conversation."""
 _CARRIES: Final = (Kind.MAIN, Kind.SUMMARY, Kind.SUBAGENT)
@@ -42,8 +47,11 @@ class Source(Protocol):
     def scope(self, app: str, project_id: str) -> Scope:
         """Return the person's scope of a project."""
 
-    def candidates(self, text: str, scope: Scope) -> list[Candidate]:
-        """Return every lesson that the scope reads, with its relevance to a text."""
+    def asked(self, text: str, meaning: str) -> Question:
+        """Return a text with the vector of its meaning, which takes a while."""
+
+    def candidates(self, asked: Question, scope: Scope) -> list[Candidate]:
+        """Return every lesson that the scope reads, with its relevance to what is asked."""
 
     def stand(self, ids: Collection[str], scope: Scope) -> bool:
         """Tell whether all of these lessons may still be shown."""
@@ -61,6 +69,7 @@ class Additions:
 
     Attributes:
         holdout: share of conversations that get no lesson, to measure the effect.
+        patience: seconds to wait for the meaning of a prompt; after them its words must do.
         day: words an instant.
         behind: does what the client need not wait for.
     """
@@ -69,9 +78,11 @@ class Additions:
     shown: Shown
     chains: Chains
     holdout: float
+    patience: float
     day: Callable[[datetime], str]
     clock: Clock
     behind: Behind = field(repr=False)
+    encoder: ThreadPoolExecutor = field(repr=False, default_factory=partial(ThreadPoolExecutor, 1))
 
     async def __call__(self, call: Call) -> bytes | None:
         """Return the body with what belongs in it, None when nothing does."""
@@ -87,12 +98,25 @@ class Additions:
         puts = [(turn, told.puts[turn.key]) for turn in its.turns if turn.key in told.puts]
         if its.kind is Kind.MAIN and _is_due(its, last, told):
             told.begins |= its.first
-            put, selection = await asyncio.to_thread(self._decide, its, last, scope, told)
+            question = await self._question(last.words)
+            put, selection = await asyncio.to_thread(self._decide, its, last, scope, told, question)
             told.begins = False
             told.take(put)
             puts.append((last, put))
             self.behind(partial(self._keep, its, scope, put, selection))
         return self._with(call.body, puts, scope)
+
+    async def _question(self, words: str) -> Question:
+        """Return what lessons are compared with; one prompt is encoded at a time."""
+        text = _asked_with(words)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self.patience):
+                return await loop.run_in_executor(
+                    self.encoder, self.source.asked, text, words[:_MEANING]
+                )
+        except TimeoutError:
+            return Question(text, None, WORDS)
 
     def _told(self, its: Asked, project: str) -> Told:
         """Return what the conversation was told; one that only begins alike was told nothing."""
@@ -112,11 +136,13 @@ class Additions:
         ]
         return spliced(body, wanted) if wanted else None
 
-    def _decide(self, its: Asked, turn: Turn, scope: Scope, told: Told) -> tuple[Put, Selection]:
+    def _decide(
+        self, its: Asked, turn: Turn, scope: Scope, told: Told, question: Question
+    ) -> tuple[Put, Selection]:
         """Return what to put behind a turn; runs in a thread, and may be too late."""
         now = self.clock()
         selection = prime.select(
-            self.source.candidates(_asked_with(turn.words), scope),
+            self.source.candidates(question, scope),
             moment=Moment.PROMPT,
             session=its.conversation,
             told=told.settled,

@@ -13,6 +13,7 @@ from tasks.domain.events import Event
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import Scope
 from tasks.prime import Candidate
+from tasks.ranking import Asked
 from tasks.relay import Followed
 
 _RECENT: Final = 500
@@ -32,9 +33,13 @@ class MemorySource:
         """Return the person's scope of a project."""
         return self._reader.scope(app, project_id)
 
-    def candidates(self, text: str, scope: Scope) -> list[Candidate]:
-        """Return every lesson that the scope reads, with its relevance to a text."""
-        return self._reader.candidates(text, scope)
+    def asked(self, text: str, meaning: str) -> Asked:
+        """Return a text with the vector of its meaning, which takes a while."""
+        return self._reader.asked(text, meaning)
+
+    def candidates(self, asked: Asked, scope: Scope) -> list[Candidate]:
+        """Return every lesson that the scope reads, with its relevance to what is asked."""
+        return self._reader.candidates(asked, scope)
 
     def stand(self, ids: Collection[str], scope: Scope) -> bool:
         """Tell whether all of these lessons may still be shown."""

@@ -25,7 +25,9 @@ from tasks.domain.holdout import held_out
 from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN, HEADLESS
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import Scope
+from tasks.embedding.space import WORDS
 from tasks.prime import Candidate
+from tasks.ranking import Asked as Question
 from tasks.settings import Places, Settings
 from tests.serving.asking import TALKS, agent, call, person, talk, tool_round
 
@@ -287,7 +289,7 @@ class TestTakenOut:
         scope = memory.serving.reader.scope("default", PROJECT)
         lesson = next(
             one
-            for one in memory.serving.reader.candidates(ASKS, scope)
+            for one in memory.serving.reader.candidates(Question(ASKS, None, WORDS), scope)
             if one.row["text"] == LESSON
         )
         reject(memory, lesson.id, scope)
@@ -358,9 +360,20 @@ class Slow:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
-    def candidates(self, text: str, scope: Scope) -> list[Candidate]:
+    def candidates(self, asked: Question, scope: Scope) -> list[Candidate]:
         time.sleep(self._seconds)
-        return self._source.candidates(text, scope)
+        return self._source.candidates(asked, scope)
+
+
+class Pondering(Slow):
+    """A memory whose encoder takes its time."""
+
+    def asked(self, text: str, meaning: str) -> Question:
+        time.sleep(self._seconds)
+        return self._source.asked(text, meaning)
+
+    def candidates(self, asked: Question, scope: Scope) -> list[Candidate]:
+        return self._source.candidates(asked, scope)
 
 
 def test_a_beginning_that_came_too_late_is_made_up_for(memory: Door) -> None:
@@ -376,6 +389,14 @@ def test_a_beginning_that_came_too_late_is_made_up_for(memory: Door) -> None:
         "chat", *first, agent("chat", "x"), person("chat", "and the hull?"), model="model-b"
     )
     assert b"The mast is blue now." in memory.sent(later)
+
+
+def test_words_must_do_where_the_meaning_takes_too_long(memory: Door) -> None:
+    patient = replace(memory.addition, source=Pondering(memory, 0.5), patience=0.02)
+    begun = time.monotonic()
+    added = asyncio.run(patient(ask("chat", person("chat", ASKS))))
+    assert LESSON.encode() in (added or b"")
+    assert time.monotonic() - begun < 0.4
 
 
 async def _within(seconds: float, work: Callable[[], Any]) -> None:
