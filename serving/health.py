@@ -15,7 +15,7 @@ from fastapi import APIRouter, Response
 from serving.metrics import CONTENT_TYPE
 from serving.state import Serving
 from tasks.domain.clock import instant, iso, utc_now
-from tasks.domain.ran import NIGHTLY, Outcome, Ran
+from tasks.domain.ran import NIGHTLY, Ran
 from tasks.embedding.choose import Chosen
 from tasks.errors import EverestError
 from tasks.memory import Memory
@@ -123,7 +123,7 @@ def _problems(view: dict[str, Any], model: dict[str, Any], night: Ran | None) ->
         yield view["damage"]
     if model["state"] == "unusable":
         yield f"the embedding space cannot be used: {model['why']}"
-    if night is not None and night.outcome not in (None, Outcome.COMPLETED):
+    if night is not None and night.outcome is not None and night.went_wrong:
         yield f"the last night {night.outcome.value}: {night.error} {night.why}".rstrip(" :")
 
 

@@ -49,7 +49,7 @@ def backup(  # noqa: PLR0913  of what, as which run, where to, when, and who wat
     if not any(places.ledger.glob("*.jsonl")) and not any(places.journal.glob("*.jsonl")):
         raise UsageError(f"there is nothing to back up in {places.home}: run `everest night` first")
     path = backups.destination(places, absolute(named) if named else None, at=at)
-    held = partial(recorded, places.runs, key, at=at)
+    held = partial(recorded, places.runs, key, at=at, attended=where.attended)
     with ExitStack() as frozen:
         with open_store(places, where.settings, at=at, waiting=shown.waiting, held=held) as store:
             digest, last = store_digest(store.database), store.ledger.last_tx

@@ -19,12 +19,14 @@ class Setting:
     Attributes:
         roots: folders of transcripts.
         host_root: the host's own root among them; None for a folder that was named.
+        attended: whoever asked for what is done waits for it and sees its errors.
     """
 
     settings: Settings
     places: Places
     roots: tuple[Path, ...]
     host_root: Path | None
+    attended: bool = False
 
     def space(self) -> Chosen:
         """Return the embedding space in use; no model is loaded by that."""
@@ -43,9 +45,14 @@ def setting(transcripts: Path | None = None) -> Setting:
     settings = Settings.load()
     places = Places(settings.home)
     if transcripts is not None:
-        return Setting(settings, places, (absolute(transcripts),), None)
+        return Setting(settings, places, (absolute(transcripts),), None, attended())
     roots = tuple(claude_roots(os.environ, _home()))
-    return Setting(settings, places, roots, roots[0] if roots else None)
+    return Setting(settings, places, roots, roots[0] if roots else None, attended())
+
+
+def attended() -> bool:
+    """Tell whether whoever started this process waits for it; a Prefect schedule does not."""
+    return "PREFECT__FLOW_RUN_ID" not in os.environ
 
 
 def _home() -> Path:

@@ -85,7 +85,7 @@ def opened(
         StoreError: when the store cannot be opened; nothing is changed.
     """
     shown, now, chosen = progress or Quiet(), at or utc_now(), where.space()
-    held = partial(recorded, where.places.runs, key, at=now)
+    held = partial(recorded, where.places.runs, key, at=now, attended=where.attended)
     with open_store(
         where.places, where.settings, at=now, waiting=shown.waiting, held=held
     ) as store:

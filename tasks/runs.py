@@ -33,7 +33,7 @@ from tasks.domain.ran import (
     runs_of,
 )
 from tasks.durable import FILE_MODE, swap_file, sync
-from tasks.errors import EverestError, WriteFailed
+from tasks.errors import EverestError, Refused, UsageError, WriteFailed
 
 MOST_BYTES: Final = 256 * 1024
 _WORDS: Final = 500
@@ -47,8 +47,17 @@ def new_run(flow: str) -> RunKey:
 
 
 @contextmanager
-def recorded(log: Path, key: RunKey, *, at: datetime, clock: Clock = utc_now) -> Iterator[None]:
+def recorded(
+    log: Path, key: RunKey, *, at: datetime, clock: Clock = utc_now, attended: bool = False
+) -> Iterator[None]:
     """Note that a run begins, and how it ends; the caller holds the store's lock.
+
+    Args:
+        log: the log of runs.
+        key: which run.
+        at: now.
+        clock: gives the time at its end.
+        attended: whoever asked for the run waits for it and sees its errors.
 
     Raises:
         WriteFailed: when the log cannot be written.
@@ -58,9 +67,19 @@ def recorded(log: Path, key: RunKey, *, at: datetime, clock: Clock = utc_now) ->
         yield
     except BaseException as error:
         with contextlib.suppress(WriteFailed):  # the first error is the one to tell
-            note_end(log, key, _outcome(error), error, at=clock())
+            note_end(log, key, ended_by(error, attended=attended), error, at=clock())
         raise
     note_end(log, key, Outcome.COMPLETED, at=clock())
+
+
+def ended_by(error: BaseException, *, attended: bool) -> Outcome:
+    """Return how an error ends a run; what is none, an interrupt or a signal, stops it.
+
+    A request that cannot be carried out is no failure where whoever made it has seen why.
+    """
+    if attended and isinstance(error, UsageError | Refused):
+        return Outcome.REFUSED
+    return Outcome.FAILED if isinstance(error, Exception) else Outcome.STOPPED
 
 
 def note_end(
@@ -112,11 +131,6 @@ def runs_before(log: Path, key: RunKey) -> list[Ran]:
 def due(log: Path, *, now: datetime, zone: tzinfo) -> bool:
     """Tell whether no night has completed since the last time one was due."""
     return night_due(now, zone, completed_nights(known_runs(log)))
-
-
-def _outcome(error: BaseException) -> Outcome:
-    """Return a failure for an error, a stop for what is none: an interrupt, a signal."""
-    return Outcome.FAILED if isinstance(error, Exception) else Outcome.STOPPED
 
 
 def _of(key: RunKey) -> dict[str, str]:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tasks.domain.ran import NIGHTLY, Outcome, Ran, RunKey, completed_nights
-from tasks.errors import StoreError
-from tasks.runs import MOST_BYTES, known_runs, new_run, note_end, recorded, runs_before
+from tasks.errors import Refused, StoreError, UsageError
+from tasks.runs import MOST_BYTES, ended_by, known_runs, new_run, note_end, recorded, runs_before
 from tests.store.build import NOW, Home
 
 SECRET = "always rebase before you push"
@@ -53,6 +53,24 @@ def test_a_run_is_known_with_its_times_and_how_it_ended(log: Path) -> None:
     ]
     assert completed_nights(known_runs(log)) == [LATER]
     assert log.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (UsageError("there is no such folder"), Outcome.REFUSED),
+        (Refused("it was forgotten"), Outcome.REFUSED),
+        (StoreError("the disk is on fire"), Outcome.FAILED),
+        (ValueError("a fault of ours"), Outcome.FAILED),
+        (KeyboardInterrupt(), Outcome.STOPPED),
+    ],
+)
+def test_a_request_that_cannot_be_done_is_no_failure_where_it_was_seen(
+    error: BaseException, outcome: Outcome
+) -> None:
+    assert ended_by(error, attended=True) is outcome
+    unseen = Outcome.FAILED if outcome is Outcome.REFUSED else outcome
+    assert ended_by(error, attended=False) is unseen
 
 
 def test_an_error_that_is_not_ours_leaves_its_name_and_none_of_its_words(log: Path) -> None:

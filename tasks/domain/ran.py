@@ -20,6 +20,8 @@ class Outcome(StrEnum):
     """How a run ended."""
 
     COMPLETED = "completed"
+    REFUSED = "refused"
+    """What was asked for could not be done as put, and who asked was told so at once."""
     FAILED = "failed"
     STOPPED = "stopped"
     CRASHED = "crashed"
@@ -94,8 +96,8 @@ class Ran:
 
     @property
     def went_wrong(self) -> bool:
-        """Tell whether it did not complete; the caller knows that it no longer runs."""
-        return self.outcome is not Outcome.COMPLETED
+        """Tell whether it did not do what it should; the caller knows that it no longer runs."""
+        return self.outcome not in (Outcome.COMPLETED, Outcome.REFUSED)
 
 
 def runs_of(lines: Iterable[Line]) -> list[Ran]:

@@ -49,7 +49,7 @@ def _run(run: Ran, zone: tzinfo) -> str:
     match run.outcome:
         case Outcome.COMPLETED:
             return f"{started} completed, but {run.remark}"
-        case Outcome.FAILED:
+        case Outcome.FAILED | Outcome.REFUSED:
             return f"{started} failed: {run.why or f'a fault of ours, {run.error}'}"
         case Outcome.STOPPED:
             return f"{started} was stopped before it was done; this night went on from there"

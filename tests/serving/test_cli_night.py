@@ -76,6 +76,20 @@ def test_the_status_names_the_last_night_and_the_last_run_that_went_wrong(person
     assert "last night       20" in person("status").out
 
 
+def test_a_request_that_could_not_be_done_is_told_again_only_where_nobody_saw_it(
+    newcomer: Everest,
+) -> None:
+    gone = str(newcomer.base / "gone")
+    told = newcomer("ingest", "--transcripts", gone)
+    assert (told.code, gone in told.err) == (2, True)
+    assert newcomer("status", "--json").data["last_failure"] is None
+    assert not [one for one in newcomer("night", "--json").data["problems"] if gone in one]
+
+    newcomer("ingest", "--transcripts", gone, PREFECT__FLOW_RUN_ID="of-a-schedule")
+    assert newcomer("status", "--json").data["last_failure"]["error"] == "NoTranscripts"
+    assert [one for one in newcomer("night", "--json").data["problems"] if gone in one]
+
+
 def test_a_named_folder_is_read_and_never_written_to(newcomer: Everest) -> None:
     newcomer.works_a_week(datetime.now(UTC))
     elsewhere = newcomer.base / "elsewhere"
