@@ -75,7 +75,8 @@ def note(reader: Reader, text: str = NOTE) -> None:
 
 
 def primed(reader: Reader) -> list[str]:
-    return sorted(one.row["text"] for one in reader.candidates("types in tests", SCOPE))
+    asked = reader.asked("types in tests", "types in tests")
+    return sorted(one.row["text"] for one in reader.candidates(asked, SCOPE))
 
 
 # --- the newest view, and what was said since ---
