@@ -38,7 +38,7 @@ def _claude(
 ) -> tuple[list[str], dict[str, str]]:
     config = proxy.person.base / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"everest": server}}))
-    words = ["claude", "-p", PROMPT, "--model", "claude-sonnet-4-5", "--output-format", "json"]
+    words = ["-p", PROMPT, "--model", "claude-sonnet-4-5", "--output-format", "json"]
     words += ["--mcp-config", str(config), "--strict-mcp-config"]
     words += ["--allowedTools", "mcp__everest__recall"]
     env = {
@@ -81,7 +81,7 @@ def _codex(proxy: RunningProxy, base: str) -> tuple[list[str], dict[str, str]]:
         required = true
         env = {{ {env} }}
     """)
-    words = ["codex", "exec", "--skip-git-repo-check", "--json", PROMPT]
+    words = ["exec", "--skip-git-repo-check", "--json", PROMPT]
     return words, {"CODEX_HOME": str(home), "DUMMY_KEY": "dummy"}
 
 
@@ -100,13 +100,25 @@ def _gemini(proxy: RunningProxy, base: str) -> tuple[list[str], dict[str, str]]:
         "GEMINI_API_KEY": "dummy",
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
     }
-    return ["gemini", "-p", PROMPT, "--yolo", "-m", "gemini-2.5-flash"], env
+    return ["-p", PROMPT, "--yolo", "-m", "gemini-2.5-flash"], env
 
 
-@pytest.mark.parametrize("client", [_claude_by_stdio, _claude_by_http, _codex, _gemini])
+@pytest.mark.parametrize(
+    ("command", "client"),
+    [
+        ("claude", _claude_by_stdio),
+        ("claude", _claude_by_http),
+        ("codex", _codex),
+        ("gemini", _gemini),
+    ],
+)
 def test_a_turn_with_a_call_of_ours_goes_through(
-    tmp_path: Path, client: Callable[[RunningProxy, str], tuple[list[str], dict[str, str]]]
+    tmp_path: Path,
+    command: str,
+    client: Callable[[RunningProxy, str], tuple[list[str], dict[str, str]]],
 ) -> None:
+    if shutil.which(command) is None:
+        pytest.skip(f"the command {command} is not installed")
     person = Everest(tmp_path)
     assert person("remember", "The staging port is 9090.").code == 0
     model = Model()
@@ -115,11 +127,8 @@ def test_a_turn_with_a_call_of_ours_goes_through(
         running_proxy(person, EVEREST_ROUTES=ROUTES.format(upstream.url)) as proxy,
     ):
         words, env = client(proxy, f"{proxy.url}/t/{proxy.token}/p/work")
-        found = shutil.which(words[0])
-        if found is None:
-            pytest.skip(f"the command {words[0]} is not installed")
         told = subprocess.run(
-            [found, *words[1:]],
+            [command, *words],
             env=person.env(PATH=os.environ["PATH"], **env),
             cwd=person.cwd,
             stdin=subprocess.DEVNULL,
