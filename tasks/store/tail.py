@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tasks.store.journal import Line, read_segment
@@ -33,8 +33,14 @@ class Tail:
         self._begin()
 
     def overlay(self, key: bytes | None) -> Overlay:
-        """Return what it holds as an overlay; `key` is the key of digests."""
-        return laid(self._lines, key=key, lines=len(self._met), bad=self._bad)
+        """Return what it holds as an overlay; `key` is the key of digests, always the same.
+
+        Lines that lay nothing, as of every recall, cost nothing: the notes are not gone over again.
+        """
+        lines, bad = len(self._met), self._bad
+        if self._laid is None:
+            self._laid = laid(self._lines, key=key, lines=lines, bad=bad)
+        return replace(self._laid, lines=lines, bad=bad)
 
     def grow(self) -> bool:
         """Read what is new; tell whether anything was."""
@@ -57,6 +63,7 @@ class Tail:
         self._met: set[str] = set()
         self._lines: list[Line] = []
         self._bad = 0
+        self._laid: Overlay | None = None
 
     def _again(self) -> bool:
         self._begin()
@@ -80,5 +87,6 @@ class Tail:
                 self._met.add(line.id)
                 if line.op in LAID:
                     self._lines.append(line)
+                    self._laid = None
         self._bad += read.bad
         self._seen[name] = _Seen(now.st_dev, now.st_ino, read.end + read.cut, read.end)
