@@ -30,6 +30,7 @@ class Tail:
 
     def __init__(self, folder: Path, offsets: Mapping[str, int]) -> None:
         self._folder, self._offsets = folder, offsets
+        self._laid: Overlay | None = None
         self._begin()
 
     def overlay(self, key: bytes | None) -> Overlay:
@@ -63,7 +64,7 @@ class Tail:
         self._met: set[str] = set()
         self._lines: list[Line] = []
         self._bad = 0
-        self._laid: Overlay | None = None
+        self._laid = None
 
     def _again(self) -> bool:
         self._begin()
