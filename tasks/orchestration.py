@@ -1,7 +1,8 @@
 """The one module of tasks that imports Prefect: the policy of every flow and task of ours.
 
 Nothing is cached or persisted, since results would be a second copy of memory; parameters and logs
-carry ids, counts and paths, never memory text. Prefect keeps its home under ours and sends nothing.
+carry ids, counts and paths, never memory text: nor does an error that is not ours, whose words may
+quote what it failed on. Prefect keeps its home under ours and sends nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, Final, TypeVar, cast
 
+from tasks.compose import attended
 from tasks.domain.clock import utc_now
 from tasks.domain.ran import Outcome, RunKey
 from tasks.durable import make_folder
 from tasks.errors import EverestError
 from tasks.night import Run
 from tasks.render.artifacts import Artifact, Page, Table
-from tasks.runs import new_run, note_end
+from tasks.runs import ended_by, new_run, note_end
 from tasks.settings import Places, Settings
 from tasks.steps import PLAIN, Steps, each, watched
 
@@ -38,7 +40,7 @@ def _contain() -> None:
         "PREFECT_TASKS_DEFAULT_NO_CACHE": "true",
         "PREFECT_CLIENT_MAX_RETRIES": "3",  # 14 s for an API that went away, not 62
     }
-    if "PREFECT__FLOW_RUN_ID" in os.environ:  # started by a schedule: nobody sits and waits
+    if not attended():
         os.environ.setdefault("EVEREST_LOCK_WAIT", _PATIENT)
 
 
@@ -68,6 +70,7 @@ for _name in ("flow_runs", "task_runs"):
     get_logger(_name).addFilter(_in_a_line)
 
 HOUR: Final = 3_600
+_NO_WORDS: Final = "its own words are left out here, since they may quote what is remembered"
 TAGS: Final = ("everest",)
 
 
@@ -77,7 +80,7 @@ def as_flow(name: str) -> Callable[..., Any]:
     It is never retried as a whole: a run that failed goes on at the next one by itself, and one
     that found the store held has waited for it.
     """
-    return flow(
+    made = flow(
         name=name,
         flow_run_name=partial(_run_name, name),
         timeout_seconds=12 * HOUR,
@@ -87,13 +90,19 @@ def as_flow(name: str) -> Callable[..., Any]:
         on_cancellation=[_cancelled],
     )
 
+    def told(function: Callable[..., Any]) -> Any:
+        return made(_masked(function, []))
+
+    return told
+
 
 def run_as_flow(
     name: str, function: Callable[..., R], given: Sequence[Any], named: Mapping[str, Any]
 ) -> R:
     """Run a function as a flow, tagged as those are that a schedule runs.
 
-    What the function came to counts, also where Prefect went away before it could be told.
+    What the function came to counts, also where Prefect went away before it could be told; and the
+    person at the terminal sees an error as it was raised.
     """
     came_to: list[R | Exception] = []
 
@@ -145,17 +154,20 @@ def as_task(before: list[State], name: str, step: Callable[..., Any]) -> Callabl
     would ask the API for a slot, and a night is not to end because the API does. What it is given
     is not looked into: it is large, and of no concern to Prefect.
     """
+    raised: list[Exception] = []
     made = task(
         name=name,
         task_run_name=name,
         cache_policy=NO_CACHE,
         persist_result=False,
         timeout_seconds=6 * HOUR,
-    )(watched(name, step))
+    )(_masked(watched(name, step), raised))
 
     def run_step(run: Run, *rest: Any) -> Any:
         state = made(opaque(run), *map(opaque, rest), wait_for=[*before], return_state=True)
         before[:] = [state]
+        if raised:
+            raise raised.pop()
         return state.result()
 
     return run_step
@@ -164,6 +176,32 @@ def as_task(before: list[State], name: str, step: Callable[..., Any]) -> Callabl
 def task_steps() -> Steps:
     """Return the steps as Prefect tasks, for a run inside a flow."""
     return each(PLAIN, partial(as_task, []))
+
+
+def _masked(function: Callable[..., R], raised: list[Exception]) -> Callable[..., R]:
+    """Return a function that Prefect is told no words by, unless they are of an error of ours.
+
+    It keeps the words of an error in its database and its log. What is raised instead has the same
+    name and shows where it happened, and the error itself goes to `raised`.
+    """
+
+    @wraps(function)
+    def run(*given: Any, **named: Any) -> R:
+        try:
+            return function(*given, **named)
+        except EverestError:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever it is, its words may be memory text
+            raised.append(error)
+        raise _without_words(raised[-1])  # out here, so that it does not lead to the error
+
+    return run
+
+
+def _without_words(error: Exception) -> Exception:
+    name = type(error).__name__
+    made: Exception = type(name, (Exception,), {"__module__": type(error).__module__})(_NO_WORDS)
+    return made.with_traceback(error.__traceback__)
 
 
 def _run_name(name: str) -> str:
@@ -200,6 +238,8 @@ def _note(name: str, run: FlowRun, outcome: Outcome, state: State) -> None:
     settings = Settings.load()
     data = getattr(state.data, "result", state.data)
     error = data if isinstance(data, BaseException) else None
+    if outcome is Outcome.FAILED and error is not None:
+        outcome = ended_by(error, attended=attended())
     key = RunKey(name, str(run.id))
     note_end(Places(settings.home).runs, key, outcome, error, at=utc_now())
 

@@ -176,3 +176,73 @@ def test_a_flow_file_without_prefect_tells_its_error_in_a_line(tmp_path: Path) -
         assert (told.code, told.out) == (2, "")
         assert told.err.startswith("everest: EVEREST_TIMEZONE: ")
         assert told.err.count("\n") == 1
+
+
+_STUMBLES = """
+from tasks.compose import setting
+from tasks.errors import Refused
+from tasks.night import opened
+from tasks.orchestrated import flow, this_run
+
+def in_a_task(run):
+    raise ValueError("heirloom-of-a-task")
+
+def refused(run):
+    raise Refused("heirloom-of-ours", "nothing")
+
+@flow("stumbling")
+def stumbling(where):
+    with opened(setting(), this_run("stumbling")) as run:
+        if where == "flow":
+            raise ValueError("heirloom-of-a-flow")
+        from tasks import orchestration
+
+        step = refused if where == "ours" else in_a_task
+        orchestration.as_task([], "stumble", step)(run)
+
+for where in ("flow", "task", "ours"):
+    try:
+        stumbling(where)
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_words_of_an_error_that_is_not_ours_do_not_reach_prefect(
+    prefect_server: Server, tmp_path: Path
+) -> None:
+    person = Everest(tmp_path)
+    told = person.run([sys.executable, "-c", _STUMBLES], **prefect_server.env)
+    assert told.out.splitlines() == [
+        "ValueError heirloom-of-a-flow",
+        "ValueError heirloom-of-a-task",
+        "Refused refused: heirloom-of-ours; nothing",
+    ], "whoever runs it is told"
+    runs = prefect_server.runs("stumbling")
+    assert [run["state_type"] for run in runs] == ["FAILED"] * 3
+    assert "Refused: refused: heirloom-of-ours" in runs[0]["state"]["message"]
+    assert all("ValueError: its own words" in run["state"]["message"] for run in runs[1:])
+    of_them = {"flow_run_id": {"any_": [run["id"] for run in runs]}}
+    logged = until(
+        lambda: (
+            (
+                found
+                if sum("Finished in state Failed" in one for one in found) == 5  # flows and tasks
+                else None
+            )
+            if (found := [x["message"] for x in prefect_server.asks("/logs/filter", logs=of_them)])
+            else None
+        ),
+        lambda: told.err,
+    )
+    assert any("in in_a_task" in one for one in logged), "where it happened is there"
+    files = list(prefect_server.home.folder.glob("prefect.db*"))
+    stored = b"".join(one.read_bytes() for one in files)
+    assert b"heirloom-of-ours" in stored
+    assert b"heirloom-of-a-" not in stored
+    ends = [(run.error, run.why) for run in known_runs(person.home / "runs.jsonl")]
+    assert ends == [
+        ("ValueError", ""),
+        ("ValueError", ""),
+        ("Refused", "refused: heirloom-of-ours; nothing"),
+    ]
