@@ -147,7 +147,7 @@ def asked(call: Call, project: str, chains: Chains) -> Asked:
 def _asked(call: Call, project: str, chains: Chains, body: Body, so_far: Asked) -> Asked:
     people = [one for one in body.messages if one.speaker is Speaker.PERSON and one.spot]
     named = _named(call, body, chains)
-    made = digest_of(project, call.api.value, people[0].text) if people else ""
+    made = "" if named or not people else digest_of(project, call.api.value, people[0].text)
     at = _begin_of_new(body.messages)
     new = body.messages[at:]
     return Asked(

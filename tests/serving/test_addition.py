@@ -260,6 +260,16 @@ class TestNothing:
 
 
 class TestHeldOut:
+    def test_what_it_would_have_got_is_due_once(self, home: Path) -> None:
+        turns = [person("chat", ASKS), agent("chat", "pnpm"), person("chat", "Really, " + ASKS)]
+        with door(home, holdout=1.0) as never:
+            for messages in (turns[:1], turns):
+                asked = ask("chat", *messages)
+                assert never.sent(asked) == asked.body
+        first, second = (set(one["held_out"]) for one in journaled(home))
+        assert first
+        assert first.isdisjoint(second)
+
     def test_it_gets_no_lesson_and_what_it_would_have_got_is_written_down(self, home: Path) -> None:
         assert held_out(HELD_ID, 0.5)
         assert not held_out(SHOWN_ID, 0.5)
