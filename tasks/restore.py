@@ -30,12 +30,14 @@ from tasks.settings import Places
 from tasks.sleep.run import embed
 from tasks.store import archive, gateway, journal, publish, reads, replacing
 from tasks.store.archive import Contents
-from tasks.store.decided import Decided, decided_in, has_memory
+from tasks.store.decided import Decided, Withheld, decided_in, has_memory
 from tasks.store.digest import store_digest
 from tasks.store.filesystem import require_local
 from tasks.store.handle import Store, open_store
 from tasks.store.keys import kept_key
 from tasks.store.lock import writer_lock
+from tasks.store.reads import Ids
+from tasks.store.shelves import withheld
 from tasks.waypoints import passing
 
 _ACTIONS = {
@@ -53,6 +55,7 @@ class Restored:
         contents: the backup's list.
         digest: the store's, as published.
         carried: decisions of the memory that was here which the backup did not know.
+        withheld: units that were withheld here until the person decides, and are so again.
         aside: the folder that holds what was here; None when nothing was.
         left: things said here that no night had folded; they lie in `aside` and are not taken over.
         lost: parts of what was here that could not be read for decisions.
@@ -61,6 +64,7 @@ class Restored:
     contents: Contents
     digest: str
     carried: int
+    withheld: int
     aside: Path | None
     left: int
     lost: tuple[str, ...]
@@ -102,7 +106,7 @@ def restore(
             passing("restore.unpacked")
             if here is not None:
                 _require_decisions(here, stage, lose_decisions=lose_decisions)
-            digest, carried = _made_ready(where, stage, contents, here, at=at, progress=shown)
+            digest, held_on = _made_ready(where, stage, contents, here, at=at, progress=shown)
             passing("restore.ready")
             aside = f"replaced-{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
             replacing.put_in_place(
@@ -116,7 +120,7 @@ def restore(
     return Restored(
         contents,
         digest,
-        carried,
+        *held_on,
         kept if here else None,
         len(here.said) if here else 0,
         tuple(here.damaged) if here else (),
@@ -173,7 +177,7 @@ def _made_ready(  # noqa: PLR0913  of what, by what, when, and who watches
     *,
     at: datetime,
     progress: Progress,
-) -> tuple[str, int]:
+) -> tuple[str, tuple[int, int]]:
     """Replay the backup's ledger, compare, bury what was decided here, fold, embed, publish."""
     space = where.space().space
     if here is not None and here.lines:
@@ -185,12 +189,12 @@ def _made_ready(  # noqa: PLR0913  of what, by what, when, and who watches
         if contents.digest not in ("", digest):
             why = f"its ledger comes to the digest {digest}, not to {contents.digest} as it says"
             raise BackupUnusable(stage.home, why)
-        carried = _decide_again(store, here, at=at)
+        held_on = _decide_again(store, here, at=at)
         _adopt_files(store, where.places, contents)
         progress.begin("embed")
         embed(store, space, at=at, progress=progress.advance)
         progress.begin("publish")
-        return publish.publish(store, space.name, at=at).digest, carried
+        return publish.publish(store, space.name, at=at).digest, held_on
 
 
 def _adopt_files(store: Store, places: Places, contents: Contents) -> None:
@@ -207,8 +211,10 @@ def _adopt_files(store: Store, places: Places, contents: Contents) -> None:
     os.utime(stage.written, (made, made))
 
 
-def _decide_again(store: Store, here: Decided | None, *, at: datetime) -> int:
+def _decide_again(store: Store, here: Decided | None, *, at: datetime) -> tuple[int, int]:
     """Decide, through the gateway, what was decided here and the backup does not know.
+
+    Return how many decisions that were, and how many units are withheld again.
 
     What the backup itself had not folded is folded too, after it: a note in it may be one of those.
     """
@@ -216,10 +222,34 @@ def _decide_again(store: Store, here: Decided | None, *, at: datetime) -> int:
     new = [stone for stone in here.stones.values() if stone.id not in known] if here else []
     gateway.commit(store, map(_proposal, sorted(new, key=lambda s: (s.at, s.id))), at=at)
     fold(store, at=at)
+    waiting = _withhold_again(store, here, at=at) if here else 0
     ours = {stone.id for stone in new} | {stone_id(line) for line in (here.lines if here else ())}
     carried = [stone for stone in store.stones if stone.id in ours - known]
     gateway.commit(store, map(_proposal, list(_others(store, carried))), at=at)
-    return len(carried)
+    return len(carried), waiting
+
+
+def _withhold_again(store: Store, here: Decided, *, at: datetime) -> int:
+    """Ask again, as an agent did, for what was withheld here and is not in the backup."""
+    waiting = [one for one in here.withheld.values() if _is_offered(store, one)]
+    for one in waiting:
+        body = {"verb": one.verb, "unit": one.unit, "unit_id": one.unit_id}
+        journal.append(
+            store.places.journal, "decide", body, scope=one.scope, actor=Actor.AGENT, at=at
+        )
+    fold(store, at=at)
+    return len(waiting)
+
+
+def _is_offered(store: Store, one: Withheld) -> bool:
+    """Tell whether the store has a unit and gives it to readers."""
+    if one.unit_id in withheld(store, one.scope):
+        return False
+    only = Ids((one.unit_id,))
+    return bool(reads.episodes(store.database, one.scope, only)) or any(
+        lesson.trust not in (Trust.REJECTED, Trust.DISPUTED)
+        for lesson in reads.lessons(store.database, one.scope, only)
+    )
 
 
 def _others(store: Store, stones: Iterable[Tombstone]) -> Iterator[Tombstone]:

@@ -91,6 +91,7 @@ def restore(
         "records": restored.contents.last_tx,
         "digest": restored.digest,
         "carried": restored.carried,
+        "withheld": restored.withheld,
         "replaced": restored.aside,
         "left": restored.left,
         "unreadable": list(restored.lost),
@@ -102,6 +103,9 @@ def restore(
     say(f"{records} replayed, as of {_day(where, restored.contents)}.")
     if restored.carried:
         say(f"{count(restored.carried, 'decision')} made here since then hold on.")
+    if restored.withheld:
+        units = count(restored.withheld, "lesson or episode", "lessons or episodes")
+        say(f"{units} withheld here since then wait for your decision again.")
     if restored.aside:
         say(f"What was here lies in {restored.aside}; delete it when you need it no more.")
     if restored.left:

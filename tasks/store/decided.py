@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tasks.domain.units import Tombstone, TombstoneKind
+from tasks.domain.scope import Scope
+from tasks.domain.units import Lifecycle, Tombstone, TombstoneKind, Trust
 from tasks.errors import EverestError, StoreError
 from tasks.settings import Places
 from tasks.store import journal
@@ -18,11 +19,21 @@ from tasks.store.database import rows_of
 from tasks.store.journal import Line
 from tasks.store.keys import kept_key
 from tasks.store.ledger import salvaged
-from tasks.store.rows import tombstone_from
-from tasks.store.view import current
+from tasks.store.rows import scope_of, tombstone_from
+from tasks.store.view import View, current
 
 DECISIVE: Final = (TombstoneKind.REJECTED, TombstoneKind.VETO, TombstoneKind.FORGOTTEN)
 """Kinds that hold on either side of a restore. An edit does not: going back undoes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A unit that is kept from readers until the person decides, and what was asked."""
+
+    verb: str
+    unit: str
+    unit_id: str
+    scope: Scope
 
 
 @dataclass(slots=True)
@@ -34,6 +45,7 @@ class Decided:
         began: when the first record was made, by which a home is known again; "" if unreadable.
         stones: tombstones that bind whoever restores.
         lines: decisions that no night has folded; `said`: ids of the other lines that none has.
+        withheld: what waits for the person to decide, by its id: another asked to take it out.
         folded: journal segment -> bytes folded.
         sources: parts that could be read; `damaged`: those that could not, with the reason.
     """
@@ -44,6 +56,7 @@ class Decided:
     stones: dict[str, Tombstone] = field(default_factory=dict)
     lines: list[Line] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    withheld: dict[str, Withheld] = field(default_factory=dict)
     folded: dict[str, int] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
@@ -67,11 +80,24 @@ def decided_in(places: Places) -> Decided:
     _from_store(places, found)
     _from_view(places, found)
     for line in _said(places, found):
-        if journal.is_decision(line):
-            found.lines.append(line)
-        else:
-            found.said.append(line.id)
+        _take(found, line)
+    for stone in found.stones.values():
+        found.withheld.pop(stone.unit_id, None)
     return found
+
+
+def _take(found: Decided, line: Line) -> None:
+    """Take in a line that no night has folded; later lines settle what earlier ones asked."""
+    unit_id = line.body.get("unit_id", "") if line.op == "decide" else ""
+    if journal.is_decision(line):
+        found.lines.append(line)
+        found.withheld.pop(unit_id, None)
+    elif unit_id and line.actor not in journal.DECIDERS:
+        body = line.body
+        found.withheld[unit_id] = Withheld(body["verb"], body["unit"], unit_id, line.scope)
+    else:
+        found.said.append(line.id)
+        found.withheld.pop(unit_id, None)
 
 
 def _said(places: Places, found: Decided) -> Iterator[Line]:
@@ -133,9 +159,19 @@ def _from_view(places: Places, found: Decided) -> None:
         view = current(places.view)
         if view is not None:
             _keep(found, view.listed("tombstones"))
+            _await(found, view)
             found.sources.append("view")
     except EverestError as error:
         found.damaged.append(str(error))
+
+
+def _await(found: Decided, view: View) -> None:
+    for row in view.listed("asked"):
+        found.withheld[row["id"]] = Withheld("reject", "episode", row["id"], scope_of(row))
+    for row in view.listed("lessons"):
+        if row["trust"] == Trust.DISPUTED and row["lifecycle"] == Lifecycle.LIVE:
+            asked = Withheld("reject", "lesson", row["lesson_id"], scope_of(row))
+            found.withheld[asked.unit_id] = asked
 
 
 def _keep(found: Decided, rows: Iterable[Mapping[str, Any]]) -> None:

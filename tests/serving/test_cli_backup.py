@@ -160,6 +160,28 @@ def test_what_is_rejected_forgotten_or_deleted_since_stays_so(
     assert [path for path in left if not path.is_relative_to(aside)] == []
 
 
+@pytest.mark.parametrize("folded", [True, False], ids=["folded", "unfolded"])
+def test_what_an_agent_had_withheld_since_waits_for_the_person_again(
+    person: Everest, *, folded: bool
+) -> None:
+    file = backed_up(person)
+    asked, settled, other = list(rules(person))[:3]
+    for lesson in (asked, settled):
+        assert "withheld" in person("reject", lesson, "--reason", "we moved on").out
+    assert person.at_terminal("reject", settled, "--reason", "we did").code == 0
+    if folded:
+        assert person("render").code == 0
+    done = restored(person, file)
+    assert (done["carried"], done["withheld"], done["left"]) == (1, 1, 0)
+    given = {one["lesson_id"] for one in person.lessons() if one["trust"] != "disputed"}
+    assert other in given
+    assert asked not in given
+    assert person("night").code == 0
+    assert "withheld until you decide" in person("morning").out
+    again = person("restore", str(file), "--yes").out
+    assert "1 lesson or episode withheld here since then wait for your decision again" in again
+
+
 def test_files_written_since_are_no_edits_and_no_deletions(person: Everest) -> None:
     file = backed_up(person)
     (reworded, text), (rejected, _) = list(rules(person).items())[:2]
