@@ -28,7 +28,7 @@ from tasks.store import journal
 from tests.store.build import Home
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
-HERE = Identified("boat-1a2b3c4d", "/work/boat", "boat")
+HERE = Identified("boat-1a2b3c4d", "/home/dev/boat", "boat")
 
 
 @pytest.fixture
