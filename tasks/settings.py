@@ -11,13 +11,13 @@ from datetime import tzinfo
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tasks.domain.scope import Scope
 from tasks.errors import SettingInvalid, UsageError
+from tasks.timezone import named_zone, system_zone
 
 _LONGEST_SOCKET = 100
 _TEMPORARY = "/tmp"  # noqa: S108  a folder of the account's own is made in it
@@ -42,7 +42,7 @@ class Settings(BaseSettings):
         default="default", min_length=1, description="Separates products sharing a home."
     )
     timezone: str | None = Field(
-        default=None, description="Zone of a day in reports; system's if unset."
+        default=None, description="Zone of a day in reports; system's if unset, refused if empty."
     )
     holdout: float = Field(
         default=0.5, ge=0, le=1, description="Share held out, to measure the effect."
@@ -108,14 +108,7 @@ class Settings(BaseSettings):
         Raises:
             SettingInvalid: when EVEREST_TIMEZONE names no known zone.
         """
-        from tasks.timezone import system_zone  # noqa: PLC0415  only needed when unset
-
-        if self.timezone is None:
-            return system_zone()
-        try:
-            return ZoneInfo(self.timezone)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise SettingInvalid("EVEREST_TIMEZONE", f"no time zone {self.timezone!r}") from None
+        return system_zone() if self.timezone is None else named_zone(self.timezone)
 
     def scope(self, project_id: str) -> Scope:
         """Return the person's scope for one project."""

@@ -22,6 +22,21 @@ def system_zone() -> tzinfo:
     return UTC
 
 
+def named_zone(given: str) -> ZoneInfo:
+    """Return the zone that EVEREST_TIMEZONE names; an empty one may be a slip, and is none.
+
+    Raises:
+        SettingInvalid: when there is no zone of that name.
+    """
+    if not given.strip():
+        why = "it is empty; name a zone, as Europe/Berlin, or unset it to use the system's"
+        raise SettingInvalid("EVEREST_TIMEZONE", why)
+    try:
+        return ZoneInfo(given)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise SettingInvalid("EVEREST_TIMEZONE", f"no time zone {given!r}") from None
+
+
 def zone_name(given: str | None) -> str:
     """Return the name of the zone that times are in: the one given, else the system's.
 
@@ -29,10 +44,7 @@ def zone_name(given: str | None) -> str:
         SettingInvalid: when there is no zone of that name, or the system names none.
     """
     if given is not None:
-        try:
-            return ZoneInfo(given).key
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise SettingInvalid("EVEREST_TIMEZONE", f"no time zone {given!r}") from None
+        return named_zone(given).key
     zone = system_zone()
     if not isinstance(zone, ZoneInfo):
         why = "this system names no time zone; set it, as in EVEREST_TIMEZONE=Europe/Berlin"

@@ -12,6 +12,8 @@ from deployments import prefect_yaml
 from deployments.table import POOL, TABLE, Deployed
 from deployments.zone import require_zone
 from tasks.errors import SettingInvalid, UsageError
+from tasks.settings import Settings
+from tasks.timezone import zone_name
 
 ZONE = "Europe/Berlin"
 
@@ -94,3 +96,9 @@ def test_no_deployment_goes_on_without_a_known_zone(zone: str) -> None:
         require_zone(zone)
 
     require_zone(ZONE)
+
+
+def test_a_night_a_deployment_and_the_schedules_agree_on_an_empty_zone() -> None:
+    for zone in (require_zone, zone_name, lambda given: Settings.load(timezone=given)):
+        with pytest.raises(SettingInvalid, match="it is empty; name a zone"):
+            zone("")

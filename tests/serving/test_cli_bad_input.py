@@ -326,6 +326,7 @@ def test_a_lock_of_the_living_is_named_and_one_of_the_dead_is_no_hindrance(
     ("name", "value", "said"),
     [
         ("EVEREST_TIMEZONE", "Mars/Base", "no time zone"),
+        ("EVEREST_TIMEZONE", "", "unset it to use the system's"),
         ("EVEREST_TIMEZONE", "../../etc/passwd", "no time zone"),
         ("EVEREST_HOLDOUT", "2", "less than or equal to 1"),
         ("EVEREST_HOLDOUT", "half", "number"),
