@@ -291,6 +291,8 @@ def _as_archive(archive: Path, why: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise BackupUnusable(archive, "it is not there") from error
+    except EOFError as error:
+        raise BackupUnusable(archive, "it is cut off; copy it again, or use another") from error
     except _UNREADABLE as error:
         raise BackupUnusable(archive, f"{why} ({error})") from error
 

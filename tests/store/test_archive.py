@@ -240,3 +240,18 @@ def test_a_list_of_another_shape_is_refused(tmp_path: Path) -> None:
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(BackupUnusable, match="it is not there"):
         contents_of(tmp_path / "gone.tar.gz")
+
+
+def test_a_cut_archive_is_told_from_a_foreign_file(tmp_path: Path) -> None:
+    archive = packed(tmp_path)
+    whole = archive.read_bytes()
+    for length in (9, 40, len(whole) // 2, len(whole) - 9, len(whole) - 1):
+        archive.write_bytes(whole[:length])
+        with pytest.raises(BackupUnusable, match="it is cut off"):
+            contents_of(archive)
+    archive.write_bytes(b"")
+    with pytest.raises(BackupUnusable, match="empty file"):
+        contents_of(archive)
+    archive.write_bytes(b"a letter to a friend, no archive at all")
+    with pytest.raises(BackupUnusable, match="it is no backup of Everest's"):
+        contents_of(archive)
