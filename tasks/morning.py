@@ -84,6 +84,9 @@ def morning(run: Run, parts: Parts) -> NightReport:
     today = last is not None and last.day == day.isoformat()
     now = _mark(run, last if today else None, last)
     report = _report(run, parts, day, now)
+    if now.since != run.after:
+        own = replace(now, since=run.after, runs_since=last.runs if last else 0)
+        report = replace(report, alone=_report(run, parts, day, own))
     if last is None or not today or last.tx != now.tx or _gone_wrong(run, last.runs):
         mark = f"\n<!-- everest:night {json.dumps(asdict(now))} -->\n"
         swap_file(run.store.places.morning, (as_markdown(report) + mark).encode())

@@ -59,6 +59,7 @@ class Run:
         host_root: the host's root whose memory folders may be written to; None for a folder that
             was named with --transcripts.
         at: the one instant that the whole run records.
+        after: number of the ledger's last record when the run began.
         seconds: how long each stage took, in order.
     """
 
@@ -69,6 +70,7 @@ class Run:
     roots: tuple[Path, ...]
     host_root: Path | None
     at: datetime
+    after: int
     progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -89,7 +91,10 @@ def opened(
     with open_store(
         where.places, where.settings, at=now, waiting=shown.waiting, held=held
     ) as store:
-        yield Run(key, store, where.settings, chosen, where.roots, where.host_root, now, shown)
+        last = store.ledger.last_tx
+        yield Run(
+            key, store, where.settings, chosen, where.roots, where.host_root, now, last, shown
+        )
 
 
 def fold(run: Run) -> Folded:

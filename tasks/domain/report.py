@@ -194,6 +194,7 @@ class NightReport:
         unsure: file changes that could mean two things.
         problems: what went wrong and what was done instead, one sentence each.
         waiting: corrections, errors and surprises that teach nothing until they come up again.
+        alone: the same of this run alone, where the report tells of earlier ones too.
     """
 
     day: date
@@ -212,6 +213,7 @@ class NightReport:
     problems: tuple[str, ...] = ()
     waiting: int = 0
     stages: tuple[StageTime, ...] = ()
+    alone: NightReport | None = None
 
     @property
     def questions(self) -> tuple[Question, ...]:

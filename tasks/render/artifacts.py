@@ -47,7 +47,8 @@ Artifact = Table | Page
 
 
 def of_night(report: NightReport, morning: Path) -> tuple[Artifact, ...]:
-    """Return what a night leaves: its counts, its summary and its picture."""
+    """Return what a night leaves: its counts, its summary and its picture, of this run alone."""
+    report = report.alone or report
     night = long_date(report.day)
     return (
         Table("night-counts", tuple(_night_rows(report)), f"What the night of {night} came to."),

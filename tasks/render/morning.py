@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -60,7 +60,8 @@ def morning(report: NightReport) -> str:
 
 def as_data(report: NightReport) -> dict[str, Any]:
     """Return the report as plain JSON values, for `--json`."""
-    found: dict[str, Any] = json.loads(json.dumps(asdict(report), default=str))
+    found: dict[str, Any] = json.loads(json.dumps(asdict(replace(report, alone=None)), default=str))
+    del found["alone"]
     return found
 
 

@@ -71,6 +71,24 @@ def test_a_night_leaves_its_counts_a_summary_and_a_picture(
     assert "morning" not in words, "the last stage has not ended when the report is made"
 
 
+def test_a_night_that_changed_nothing_says_so_though_its_days_report_tells_of_the_first(
+    prefect_server: Server, night: Any
+) -> None:
+    person, first, run = night
+    told = person("night", "--json", **prefect_server.env)
+    assert told.code == 0, told.err
+    assert told.data["ingested"]["changed"] == first["ingested"]["changed"] > 0
+    assert len(told.data["learned"]) == len(first["learned"])
+    assert "alone" not in told.data
+    (again, *_) = prefect_server.runs("nightly")
+    assert again["id"] != run["id"]
+    left = artifacts(prefect_server, **of_run(again))
+    rows = {row["what"]: row["number"] for row in json.loads(left["night-counts"]["data"])}
+    assert rows["transcripts that changed"] == rows["lessons learned"] == rows["bets made"] == 0
+    assert rows["transcripts"] == first["ingested"]["files"]
+    assert "0 transcripts of" in left["night-summary"]["data"]
+
+
 def test_artifacts_hold_no_word_of_the_memory(prefect_server: Server, night: Any) -> None:
     _, report, run = night
     kept = "".join(str(one["data"]) for one in artifacts(prefect_server, **of_run(run)).values())
