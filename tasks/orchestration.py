@@ -19,7 +19,7 @@ from tasks.domain.ran import Outcome, RunKey
 from tasks.durable import make_folder
 from tasks.errors import EverestError
 from tasks.night import Run
-from tasks.render.artifacts import Artifact, Page, Table
+from tasks.render.artifacts import Artifact, Page, Table, in_a_line
 from tasks.runs import ended_by, new_run, note_end
 from tasks.settings import Places, Settings
 from tasks.steps import PLAIN, Steps, each, watched
@@ -52,7 +52,7 @@ from prefect.cache_policies import NO_CACHE  # noqa: E402
 from prefect.client.schemas.objects import FlowRun, State  # noqa: E402
 from prefect.context import TagsContext  # noqa: E402
 from prefect.flows import Flow  # noqa: E402
-from prefect.logging import get_logger  # noqa: E402
+from prefect.logging import get_logger, get_run_logger  # noqa: E402
 from prefect.runtime import flow_run  # noqa: E402
 from prefect.utilities.annotations import opaque  # noqa: E402
 
@@ -66,8 +66,14 @@ def _in_a_line(record: logging.LogRecord) -> bool:
     return True
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """Pass over that a task completed: a line of ours tells what it came to."""
+    return record.getMessage() != "Finished in state Completed()"
+
+
 for _name in ("flow_runs", "task_runs"):
     get_logger(_name).addFilter(_in_a_line)
+get_logger("task_runs").addFilter(_is_news)
 
 HOUR: Final = 3_600
 _NO_WORDS: Final = "its own words are left out here, since they may quote what is remembered"
@@ -168,7 +174,9 @@ def as_task(before: list[State], name: str, step: Callable[..., Any]) -> Callabl
         before[:] = [state]
         if raised:
             raise raised.pop()
-        return state.result()
+        came_to = state.result()
+        get_run_logger().info(in_a_line(name, came_to))
+        return came_to
 
     return run_step
 

@@ -7,7 +7,7 @@ paths of ours, and never a word of the memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Final
 
@@ -55,6 +55,32 @@ def of_night(report: NightReport, morning: Path) -> tuple[Artifact, ...]:
         Page("night-summary", _summary(report, morning), f"The night of {night}, with links."),
         Page("night-plot", _picture(report), "Repeated corrections by day, and the night's work."),
     )
+
+
+def in_a_line(step: str, came_to: object) -> str:
+    """Return a step's name and the numbers that it came to, for the log of a run."""
+    told = [f"{what.replace('_', ' ')} {many}" for what, many in _numbers(came_to) if many]
+    return f"{step}: {', '.join(told) or 'nothing to tell'}"
+
+
+def _numbers(came_to: object) -> Iterable[tuple[str, int]]:
+    match came_to:
+        case Slept():
+            return (*came_to.counts.items(), *came_to.decided.items())
+        case NightReport():
+            report = came_to.alone or came_to
+            return (
+                ("learned", len(report.learned)),
+                ("came up again", len(report.strengthened)),
+                ("retired", len(report.retired)),
+                ("questions", len(report.questions)),
+                ("problems", len(report.problems)),
+            )
+        case _ if is_dataclass(came_to):
+            values = ((one.name, getattr(came_to, one.name)) for one in fields(came_to))
+            return ((name, value) for name, value in values if isinstance(value, int))
+        case _:
+            return ()
 
 
 def counts(flow: str, told: Iterable[tuple[str, int]]) -> tuple[Artifact, ...]:

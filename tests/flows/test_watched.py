@@ -71,6 +71,33 @@ def test_a_night_leaves_its_counts_a_summary_and_a_picture(
     assert "morning" not in words, "the last stage has not ended when the report is made"
 
 
+def test_the_log_of_a_night_tells_what_each_step_came_to(
+    prefect_server: Server, night: Any
+) -> None:
+    _, report, run = night
+    of_it = {"flow_run_id": {"any_": [run["id"]]}}
+    logged = until(
+        lambda: (
+            (found if any(one.startswith("Finished in state") for one in found) else None)
+            if (
+                found := [
+                    one["message"]
+                    for one in prefect_server.asks("/logs/filter", logs=of_it, sort="TIMESTAMP_ASC")
+                ]
+            )
+            else None
+        )
+    )
+    told = [one.partition(": ") for one in logged if re.match(r"[a-z]+: ", one)]
+    assert [name for name, _, _ in told] == [stage["name"] for stage in report["stages"]] + [
+        "morning"
+    ]
+    numbers = {name: rest for name, _, rest in told}
+    assert f"changed {report['ingested']['changed']}" in numbers["ingest"]
+    assert f"learned {len(report['learned'])}" in numbers["morning"]
+    assert sum("Finished in state" in one for one in logged) == 1, "the run's own"
+
+
 def test_a_night_that_changed_nothing_says_so_though_its_days_report_tells_of_the_first(
     prefect_server: Server, night: Any
 ) -> None:
@@ -174,7 +201,7 @@ def test_a_server_that_is_killed_in_the_middle_costs_no_night(tmp_path: Path) ->
         running = person.start("night", **server.env)
         assert running.stderr
         for line in running.stderr:
-            if b"'fold' - Finished" in line:
+            if b" - fold: " in line:
                 break
         server.kill()
         out, err = running.communicate(timeout=120)
