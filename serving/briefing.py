@@ -17,7 +17,7 @@ from tasks.memory import Memory
 from tasks.prime import Moment, lessons_in, select
 from tasks.prime import block as lessons_block
 from tasks.ranking import Asked
-from tasks.relay import Relay
+from tasks.relays import Relays
 
 RECENT: Final = 500
 """Events of the relay that are looked at."""
@@ -34,7 +34,9 @@ def briefing(bound: Bound, *, model: str, prompt: str) -> str:
         prompt: what it is asked; without it the lessons of the whole project are told.
     """
     memory = bound.reader.memory()
-    events = Relay(memory.places.relay).tail(bound.scope.project_id, most=RECENT)
+    events = (
+        Relays(memory.places.relay).of(bound.scope.app_id).tail(bound.scope.project_id, most=RECENT)
+    )
     told = handoff(events, Arrival("", model, first=True, told=(), now=bound.clock()))
     lessons = _bearing_on(prompt, memory, bound) if prompt else _all(memory, bound)
     blocks = [

@@ -122,7 +122,7 @@ class Caller:
         return (
             bool(memory.scopes(scope))
             or scope.project_id in said
-            or bool(self.serving.reader.relay.tail(scope.project_id, most=1))
+            or bool(self.serving.reader.relays.of(scope.app_id).tail(scope.project_id, most=1))
         )
 
 

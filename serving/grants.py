@@ -16,15 +16,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from tasks.durable import make_file, make_folder, swap_file
-from tasks.errors import TokensDamaged, UnknownToken
+from tasks.errors import TokensDamaged, UnknownToken, UsageError
 
 PREFIX: Final = "everest_"
 """How every token begins, so that one can be told from a model server's key."""
 SHOWN: Final = 12
+_LONGEST_APP: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +133,12 @@ def add_token(
     """Make a token and keep its digest; return its words, which are kept nowhere, and the token.
 
     Raises:
+        UsageError: when the app_id is blank, or too long to name a folder.
         TokensDamaged: when the file cannot be read.
         WriteFailed: when the disk refuses.
     """
+    if not app.strip() or len(quote(app, safe="")) > _LONGEST_APP:
+        raise UsageError(f"--app {app[:40]!r}: it is blank or too long; name it in a word or two")
     words = PREFIX + secrets.token_urlsafe(32)
     opened = None if projects is None else sorted(set(projects))
     token = Token(digest=digest_of(words), app=app, projects=opened, made=made)

@@ -109,7 +109,7 @@ def read_relay(
 ) -> shapes.RelayAnswer:
     """Read the last events of the project, oldest first: turns, corrections, deploys and others."""
     scope = asking.reading(asking.memory())
-    events = asking.serving.reader.relay.tail(scope.project_id, most=most)
+    events = asking.serving.reader.relays.of(scope.app_id).tail(scope.project_id, most=most)
     told = [shapes.EventShape.model_validate(one.record()) for one in events]
     return shapes.RelayAnswer(project=scope.project_id, events=told)
 
@@ -209,7 +209,7 @@ def _door(asking: Caller) -> Door:
     """Return where the events of a request go, and by whose word."""
     return Door(
         memory=asking.memory(),
-        relay=asking.serving.reader.relay,
+        relay=asking.serving.reader.relays.of(asking.grant.app),
         project=asking.named,
         scope=asking.scope,
         default=asking.project if asking.grant.project is not None else None,

@@ -21,7 +21,7 @@ from tasks.errors import EverestError
 from tasks.memory import Memory
 from tasks.prime import Candidate, Lessons, lessons_in
 from tasks.ranking import Asked
-from tasks.relay import Relay
+from tasks.relays import Relays
 from tasks.settings import Places, Settings
 from tasks.store.keys import DIGEST_KEY
 from tasks.store.owned import OwnSegment
@@ -52,13 +52,13 @@ class Reader:
     """The memory as the serving process has it; made without touching the disk, safe in threads.
 
     Attributes:
-        relay: what was said in each project lately.
+        relays: what was said lately in each project, by app.
         append: appends to the journal's segment of this process.
         damage: why the newest view cannot be read, "" while it can.
     """
 
     def __init__(self, settings: Settings, places: Places) -> None:
-        self.relay = Relay(places.relay)
+        self.relays = Relays(places.relay)
         self.append = OwnSegment(places.journal)
         self.damage = ""
         self._settings, self._places = settings, places

@@ -95,5 +95,5 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
         counters,
         behind,
         addition=additions,
-        tee=Teeing(reader.relay, chains, utc_now, behind),
+        tee=Teeing(reader.relays, chains, utc_now, behind),
     )

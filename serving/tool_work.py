@@ -18,7 +18,7 @@ from tasks.learned import standing
 from tasks.memory import Memory
 from tasks.prime import block as lessons_block
 from tasks.recall import Recalled, fenced, label, recall, touch
-from tasks.relay import Relay
+from tasks.relays import Relays
 from tasks.said import remember
 from tasks.tell import Door, tell
 
@@ -73,7 +73,7 @@ def lessons(bound: Bound, asked: shapes.LessonsAsked) -> shapes.Lessons:
 
 def relay(bound: Bound, asked: shapes.RelayAsked) -> shapes.Relayed:
     """Return the last events of the project's relay."""
-    lately = Relay(bound.reader.memory().places.relay)
+    lately = Relays(bound.reader.memory().places.relay).of(bound.scope.app_id)
     events = lately.tail(bound.scope.project_id, most=asked.most)
     told = [
         shapes.RelayEvent(
@@ -122,7 +122,7 @@ def _deploy(bound: Bound, text: str) -> shapes.Remembered:
     memory, now = bound.reader.memory(), bound.clock()
     door = Door(
         memory,
-        Relay(memory.places.relay),
+        Relays(memory.places.relay).of(bound.scope.app_id),
         project=lambda _: bound.project,
         scope=lambda _: bound.scope,
         default=bound.project,

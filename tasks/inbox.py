@@ -17,7 +17,7 @@ from tasks.domain.proposals import Actor
 from tasks.durable import make_folder, sync_folder
 from tasks.errors import WriteFailed
 from tasks.memory import Memory
-from tasks.relay import Relay
+from tasks.relays import Relays
 from tasks.settings import Places, Settings
 from tasks.tell import Door, Told, lines, project_named, tell
 
@@ -38,7 +38,7 @@ def take_in(places: Places, settings: Settings, *, at: datetime) -> list[str]:
         memory = Memory(places)
         door = Door(
             memory=memory,
-            relay=Relay(places.relay),
+            relay=Relays(places.relay).of(settings.app),
             project=partial(project_named, memory),
             scope=settings.scope,
             default=None,

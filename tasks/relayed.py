@@ -7,7 +7,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from tasks.errors import EventInvalid
 from tasks.happened import Happened
 from tasks.ingested import Ingested, plain
 from tasks.projects import leaves_out
+from tasks.relays import Relays
 from tasks.settings import Settings
 from tasks.store import gateway
 from tasks.store.handle import Store
@@ -48,7 +49,7 @@ def read_relay(store: Store, *, settings: Settings, at: datetime, report: Ingest
 
     Args:
         store: the open store.
-        settings: for the owner's scope.
+        settings: for the owner.
         at: now.
         report: what it came to is added here.
 
@@ -58,9 +59,9 @@ def read_relay(store: Store, *, settings: Settings, at: datetime, report: Ingest
     rows = store.database.rows("SELECT path, state FROM files")
     known = {path: orjson.loads(state) for path, state in rows}
     happened = Happened(store, at)
-    for path in sorted(store.places.relay.glob("*.jsonl")):
+    for app, path in _files(store.places.relay):
         new = _new(path, known.get(str(path), {}), at)
-        scope = settings.scope(path.name.partition(".")[0])
+        scope = replace(settings.scope(path.name.partition(".")[0]), app_id=app)
         project = _project(store, scope, at)
         if new is None or leaves_out(project):
             continue
@@ -70,6 +71,12 @@ def read_relay(store: Store, *, settings: Settings, at: datetime, report: Ingest
         receipt = gateway.commit(store, proposals, at=at, ingest=state)
         report.decided(proposals, receipt.decisions)
         report.sessions += sum(isinstance(change, PutSession) for change in changes)
+
+
+def _files(relay: Path) -> Iterator[tuple[str, Path]]:
+    """Yield every file of every app's relay, with the app_id."""
+    for app, folder in Relays(relay).places():
+        yield from ((app, path) for path in sorted(folder.glob("*.jsonl")))
 
 
 def _new(path: Path, known: dict[str, Any], at: datetime) -> _New | None:

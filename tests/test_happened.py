@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tasks.domain.units import Episode, EpisodeKind, Grounding
 from tasks.fold import Folded
 from tasks.ingested import Ingested
 from tasks.relay import Relay
+from tasks.relays import Relays
 from tasks.store import reads
 from tasks.store.digest import store_digest
 from tasks.tell import Door, Told, lines, relayed, tell
@@ -150,6 +152,17 @@ def test_the_relay_is_read_like_a_transcript_and_only_its_new_lines(house: Home)
     relayed(enumerate(talk()[2:], 1), door(house))
     assert slept(house)[1].sessions == 1
     assert kinds(house) == {"session": 1, "correction": 1}
+
+
+def test_another_apps_relay_is_read_into_its_own_scope(house: Home) -> None:
+    other = replace(door(house), relay=Relays(house.places.relay).of("chat/2"))
+    relayed(enumerate(talk(), 1), other)
+
+    slept(house)
+
+    with house.opened() as store:
+        apps = store.database.rows("SELECT DISTINCT app_id FROM sessions")
+    assert apps == [("chat/2",)]
 
 
 def test_a_damaged_line_of_the_relay_is_counted_and_loses_no_other(house: Home) -> None:

@@ -18,6 +18,7 @@ from tasks.errors import UnknownProject, UsageError
 from tasks.handoff import block, whose
 from tasks.memory import Memory
 from tasks.relay import Relay
+from tasks.relays import Relays
 from tasks.settings import Settings
 from tasks.tell import project_named
 
@@ -69,7 +70,7 @@ def relay(
     Example: everest relay --project paperboat --tail 5
     """
     where = setting()
-    memory, kept = Memory(where.places), Relay(where.places.relay)
+    memory, kept = Memory(where.places), Relays(where.places.relay).of(where.settings.app)
     of = _relayed(memory, where.settings, kept, project)
     events = kept.tail(of, most=tail)
     if as_json:

@@ -16,7 +16,7 @@ from tasks.domain.proposals import Actor
 from tasks.errors import UsageError
 from tasks.inbox import unusable
 from tasks.memory import Memory
-from tasks.relay import Relay
+from tasks.relays import Relays
 from tasks.render.phrases import count
 from tasks.tell import Door, Told, lines, project_named, tell
 
@@ -31,7 +31,7 @@ def tell_file(where: Setting, path: Path) -> Told:
     memory = Memory(where.places)
     door = Door(
         memory=memory,
-        relay=Relay(where.places.relay),
+        relay=Relays(where.places.relay).of(where.settings.app),
         project=partial(project_named, memory),
         scope=where.settings.scope,
         default=writing_project(memory, None),

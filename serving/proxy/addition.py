@@ -56,7 +56,7 @@ class Source(Protocol):
     def stand(self, ids: Collection[str], scope: Scope) -> bool:
         """Tell whether all of these lessons may still be shown."""
 
-    def recent(self, project_id: str) -> Sequence[Event]:
+    def recent(self, scope: Scope) -> Sequence[Event]:
         """Return the last events of a project's relay, oldest first."""
 
     def expose(self, body: dict[str, Any], scope: Scope, at: datetime) -> None:
@@ -149,7 +149,7 @@ class Additions:
             holdout=self.holdout,
         )
         events = handing.handoff(
-            self.source.recent(scope.project_id),
+            self.source.recent(scope),
             handing.Arrival(
                 its.conversation if its.named or not its.first else "",
                 its.model,

@@ -27,7 +27,7 @@ class MemorySource:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._alone = Lock()
-        self._followed: OrderedDict[str, Followed] = OrderedDict()
+        self._followed: OrderedDict[Scope, Followed] = OrderedDict()
 
     def scope(self, app: str, project_id: str) -> Scope:
         """Return the person's scope of a project."""
@@ -45,14 +45,15 @@ class MemorySource:
         """Tell whether all of these lessons may still be shown."""
         return self._reader.stand(ids, scope)
 
-    def recent(self, project_id: str) -> Sequence[Event]:
+    def recent(self, scope: Scope) -> Sequence[Event]:
         """Return the last events of a project's relay, oldest first."""
         with self._alone:
-            found = self._followed.get(project_id)
+            found = self._followed.get(scope)
             if found is None:
-                found = Followed(self._reader.relay, project_id, most=_RECENT)
-                self._followed[project_id] = found
-            self._followed.move_to_end(project_id)
+                relay = self._reader.relays.of(scope.app_id)
+                found = Followed(relay, scope.project_id, most=_RECENT)
+                self._followed[scope] = found
+            self._followed.move_to_end(scope)
             if len(self._followed) > _PROJECTS:
                 self._followed.popitem(last=False)
             return found.newest()

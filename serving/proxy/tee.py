@@ -32,7 +32,7 @@ from tasks.domain.session import AgentTurn, Channel, PersonTurn
 from tasks.evidence.detectors import Exchange, own_words, read
 from tasks.evidence.words import AGENT_BYTES, LINE_CHARACTERS, middle_cut
 from tasks.evidence.wrappers import strip_blocks
-from tasks.relay import Relay
+from tasks.relays import Relays
 
 LONGEST: Final = 16 << 20
 """Bytes of an answer that are kept to be read; what comes after them is not told."""
@@ -54,7 +54,7 @@ class Teeing:
             repeat them beside their results.
     """
 
-    relay: Relay
+    relays: Relays
     chains: Chains
     clock: Clock
     behind: Behind = field(repr=False)
@@ -113,7 +113,7 @@ class _Answer:
             *_answer(said, where, self._teeing.clock()),
         ]
         if events:
-            self._teeing.relay.append(events)
+            self._teeing.relays.of(_app_of(self._call)).append(events)
         known.update((call.id, call) for call in said.calls if call.id)
         while len(known) > _CALLS:
             known.popitem(last=False)
@@ -121,6 +121,10 @@ class _Answer:
 
 def _project_of(call: Call) -> str:
     return (call.grant.project or "") if call.grant is not None else ""
+
+
+def _app_of(call: Call) -> str:
+    return call.grant.app if call.grant is not None else ""
 
 
 @dataclass(frozen=True, slots=True)

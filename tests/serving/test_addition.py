@@ -63,7 +63,7 @@ class Door:
     def relayed(self, project: str = PROJECT) -> list[tuple[str, str, str]]:
         """Return what the relay was told: kind, model and text."""
         self.settle()
-        events = self.serving.reader.relay.tail(project, most=99)
+        events = self.serving.reader.relays.of("default").tail(project, most=99)
         return [(one.kind.value, one.model, one.text) for one in events]
 
     def settle(self) -> None:

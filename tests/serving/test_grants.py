@@ -206,7 +206,10 @@ def test_loopback_opens_them_only_when_it_is_trusted(path: Path) -> None:
 def test_what_cannot_be_looked_up_opens_nothing_and_stops_nothing(door: Door, path: Path) -> None:
     """A request goes on without memory, and it is counted."""
     path.write_text("damaged")
-    assert door.admit(_asked("/t/ev_some/p/boat/v1/x")) == Admitted("/v1/x", None)
+    admitted = door.admit(_asked("/t/ev_some/p/boat/v1/x"))
+    assert isinstance(admitted, Admitted)
+    assert (admitted.path, admitted.grant) == ("/v1/x", None)
+    assert "make tokens again" in admitted.trouble
     assert door.counters.door_failures.value("TokensDamaged") == 1
 
     def broken(_name: str) -> str:
@@ -218,6 +221,15 @@ def test_what_cannot_be_looked_up_opens_nothing_and_stops_nothing(door: Door, pa
 
 
 # --- the commands ---
+
+
+@pytest.mark.parametrize("app", [" ", "x" * 201, "ü" * 40])
+def test_an_app_that_can_name_no_folder_is_refused(newcomer: Everest, app: str) -> None:
+    told = newcomer("token", "add", "--every-project", "--app", app)
+
+    assert told.code == 2
+    assert "--app" in told.err
+    assert newcomer("token", "list", "--json").data == []
 
 
 def test_a_token_is_made_listed_and_removed(newcomer: Everest) -> None:

@@ -285,6 +285,11 @@ def test_events_told_by_a_token_are_the_apps_and_without_one_an_agents(
     other = client(proxy, "boat")
     assert other.get("relay").data["events"] == []
     assert "pnpm" not in other.get("context").data["context"]
+    chat = Client(proxy, token(proxy, "--every-project", "--app", "chat/2"), "kite")
+    assert chat.get("relay").data.get("events", []) == []
+    assert chat.post("events", {"events": [{**told, "text": "always use bun"}]}).status == 200
+    assert [one["text"] for one in chat.get("relay").data["events"]] == ["always use bun"]
+    assert "bun" not in json.dumps([asking.get("relay").data, asking.get("context").data])
 
 
 def test_what_was_told_over_http_is_learned_from_by_night(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from serving.proxy.behind import Behind
 from serving.proxy.calls import Call
 from serving.proxy.tee import Teeing
 from tasks.domain.events import Event
-from tasks.relay import Relay
+from tasks.relays import DEFAULT, Relays
 from tests.serving.asking import TALKS, agent, call, person, talk, tool_round
 from tests.serving.speech import CALLS, WORDS, speak
 from tests.serving.upstream import Received
@@ -33,9 +33,10 @@ class Told:
     """A tee over a relay of its own."""
 
     def __init__(self, folder: Path) -> None:
-        self.relay, self.counters = Relay(folder), Counters()
+        relays, self.counters = Relays(folder), Counters()
+        self.relay = relays.of(DEFAULT)
         self.behind = Behind(self.counters)
-        self.tee = Teeing(self.relay, Chains(), lambda: NOW, self.behind)
+        self.tee = Teeing(relays, Chains(), lambda: NOW, self.behind)
 
     def answer(
         self, asked: Call, answer: bytes, *, whole: bool = True, status: int = 200, **headers: str
