@@ -1,17 +1,17 @@
 """Measure what the proxy adds: direct, through `everest proxy`, through a bare aiohttp one.
 
-    python tests/benchmarks/proxy.py [--seconds S] [--rounds N] [--also NAME=URL] [--httpx]
-                                     [--memory] [--json]
+    python tests/benchmarks/proxy.py [--seconds S] [--rounds N] [--also NAME=URL]
+                                     [--server-port PORT] [--httpx] [--memory] [--json]
 
 Every arm talks to the same local server, in turn within each round, and the load comes from this
 process on the same cores, so only ratios within a run mean something. Closed loop: each connection
 asks again as soon as it has its answer. Offered: 100 requests a second over 64 connections, timed
 from when each was due. `cpu` is the arm's own CPU time a request, which a busy machine disturbs
-least. `--also` takes any other OpenAI-shaped proxy that forwards to the printed server (LiteLLM,
-started by hand in an environment of its own); `--httpx` adds our proxy with httpx as its client.
-`--memory` adds our proxy over the demo week's memory, at one connection: with new turns, each of
-which begins a conversation and is compared with the lessons, and with a turn that was answered
-before, behind which the same bytes go again.
+least. `--also` takes any other OpenAI-shaped proxy that forwards to the server, at `--server-port`
+(LiteLLM, started by hand in an environment of its own); `--httpx` adds our proxy with httpx as its
+client. `--memory` adds our proxy over the demo week's memory, at one connection: with new turns,
+each of which begins a conversation and is compared with the lessons, and with a turn that was
+answered before, behind which the same bytes go again.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ class Server(asyncio.Protocol):
         self._out.write(b"0\r\n\r\n")
 
 
-async def serve() -> None:
-    server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0)
+async def serve(port: int) -> None:
+    server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", port)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
@@ -312,11 +312,13 @@ def _started(words: list[str], env: dict[str, str]) -> Iterator[tuple[subprocess
 
 
 @contextmanager
-def arms(also: list[str], *, by_httpx: bool, memory: bool) -> Iterator[list[Arm]]:
+def arms(also: list[str], *, server_port: int, by_httpx: bool, memory: bool) -> Iterator[list[Arm]]:
     """Start the server and every arm."""
     me = str(Path(__file__).resolve())
     with ExitStack() as stack:
-        _, port = stack.enter_context(_started([me, "--serve"], {}))
+        _, port = stack.enter_context(
+            _started([me, "--serve", "--server-port", str(server_port)], {})
+        )
         url = f"http://127.0.0.1:{port}"
         made = [Arm("direct", port, None)]
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="everest-proxy-"))
@@ -412,6 +414,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--also", action="append", default=[], metavar="NAME=URL")
+    parser.add_argument("--server-port", type=int, default=0, metavar="PORT")
     parser.add_argument("--httpx", action="store_true")
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--json", action="store_true")
@@ -420,13 +423,18 @@ def main() -> None:
     parser.add_argument("--ours-by-httpx", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
-        uvloop.run(serve())
+        uvloop.run(serve(given.server_port))
     elif given.bare:
         uvloop.run(bare(given.bare))
     elif given.ours_by_httpx:
         ours_by_httpx()
     else:
-        with arms(given.also, by_httpx=given.httpx, memory=given.memory) as made:
+        with arms(
+            given.also,
+            server_port=given.server_port,
+            by_httpx=given.httpx,
+            memory=given.memory,
+        ) as made:
             told = uvloop.run(_all(made, seconds=given.seconds, rounds=given.rounds))
             for arm in made:
                 if arm.pid is not None:
