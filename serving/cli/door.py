@@ -62,10 +62,10 @@ def relay(
     tail: Annotated[int, typer.Option("--tail", min=1, help="How many events.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was said and done in a project lately, by whichever model.
+    """Show what was said and done in a project lately.
 
-    For a person at a terminal it is a list; for a program, a fenced block of
-    quoted data.
+    Whichever model did it. For a person at a terminal it is a list; for a
+    program, a fenced block of quoted data.
 
     Example: everest relay --project paperboat --tail 5
     """

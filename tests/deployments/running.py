@@ -54,7 +54,7 @@ class Up:
     def remains(self) -> list[str]:
         """Return the command lines of all processes that work in this home."""
         listed = subprocess.run(
-            ["ps", "-eo", "pid=,command="], capture_output=True, text=True, check=True
+            ["ps", "-ww", "-eo", "pid=,command="], capture_output=True, text=True, check=True
         )
         pids = (int(line.split()[0]) for line in listed.stdout.splitlines())
         return [found for pid in pids if (found := _works_in(pid, self.person.home))]

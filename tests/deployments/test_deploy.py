@@ -48,8 +48,10 @@ def test_it_says_what_runs_when_and_how_to_start_a_worker(deployed: Told) -> Non
 
     assert [line.partition("/")[0] for line in lines[: len(TABLE)]] == [one.name for one in TABLE]
     assert lines[0].endswith(" 03:30")
-    assert ZONE in lines[-1]
-    assert "everest prefect worker start --pool everest" in lines[-1]
+    times, meanwhile = lines[len(TABLE) :]
+    assert ZONE in times
+    assert "everest prefect worker start --pool everest" in times
+    assert "no night runs by itself" in meanwhile
 
 
 def test_what_is_deployed_is_what_the_file_says(prefect_server: Server, deployed: Told) -> None:

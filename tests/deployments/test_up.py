@@ -172,7 +172,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _command(pid: int) -> str:
-    words = ["ps", "-p", str(pid), "-o", "command="]
+    words = ["ps", "-ww", "-p", str(pid), "-o", "command="]
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout
 
 

@@ -32,7 +32,7 @@ def _killed_everywhere(bench: Bench, *words: str, **how: Any) -> list[bool]:
 
 
 def _notes(bench: Bench) -> list[str]:
-    looked = json.loads(bench.did(function="tests.trust.looking:looked").out)
+    looked = json.loads(bench.did(function="tests.trust.looking:proved").out)
     assert not looked["litter"]
     assert not any(looked["unfolded"].values())
     rows = map(json.loads, looked["tables"]["episodes"])
@@ -80,7 +80,7 @@ def test_a_decision_is_whole_or_was_never_made(slept: Bench, verb: str) -> None:
     assert lesson not in [
         one["lesson_id"] for one in json.loads(slept.did("lessons", "--json").out)
     ]
-    looked = json.loads(slept.did(function="tests.trust.looking:looked").out)
+    looked = json.loads(slept.did(function="tests.trust.looking:proved").out)
     stones = [json.loads(row) for row in looked["tables"]["tombstones"]]
     assert [one["kind"] for one in stones if one["unit_id"] == lesson] == [
         "rejected" if verb == "reject" else "forgotten"
