@@ -177,9 +177,16 @@ def after_a_cut(path: Path) -> bytes:
 
 @contextlib.contextmanager
 def locked(path: Path, kind: int) -> Iterator[None]:
-    """Hold an flock of a kind (`fcntl.LOCK_SH`, `LOCK_EX`) on a lock file; it goes with us."""
+    """Hold an flock of a kind (`fcntl.LOCK_SH`, `LOCK_EX`) on a lock file; it goes with us.
+
+    Raises:
+        WriteFailed: when the lock file cannot be made.
+    """
     make_folder(path.parent)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    except OSError as error:
+        raise WriteFailed(path, error.strerror or str(error)) from error
     try:
         fcntl.flock(descriptor, kind)
         yield

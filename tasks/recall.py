@@ -6,6 +6,7 @@ fenced, dated and attributed, never an instruction.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +23,7 @@ from tasks.domain.scope import GLOBAL, Scope
 from tasks.domain.strength import START
 from tasks.embedding.index import build_lexical
 from tasks.embedding.space import Space
+from tasks.errors import WriteFailed
 from tasks.memory import Memory
 from tasks.ranking import Asked, Corpus, Hit, rank
 from tasks.store.view import ScopeView
@@ -59,14 +61,18 @@ def recall(  # noqa: PLR0913  what to ask, of whom, by which meaning of words, a
 
 
 def touch(memory: Memory, found: Sequence[Recalled], *, actor: Actor, at: datetime) -> None:
-    """Append that these units were recalled on purpose: +0.1 strength each when it is folded."""
+    """Append that these units were recalled on purpose: +0.1 strength each when it is folded.
+
+    A question is answered on a full disk too, so what cannot be appended is let go.
+    """
     by_scope: dict[Scope, list[list[str]]] = {}
     for one in found:
         if one.row["unit"] != "passage":
             unit = [one.row["unit"], one.row["id"]]
             by_scope.setdefault(one.scope, []).append(unit)
     for scope, units in by_scope.items():
-        memory.append("touch", {"units": units}, scope=scope, actor=actor, at=at)
+        with contextlib.suppress(WriteFailed):
+            memory.append("touch", {"units": units}, scope=scope, actor=actor, at=at)
 
 
 def fenced(found: Sequence[Recalled], day: Callable[[datetime], str]) -> str:

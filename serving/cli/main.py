@@ -6,10 +6,12 @@ store cannot be used, 5 the disk refused a write, 6 the Prefect server cannot ru
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import metadata
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Final
 
 import typer
 from typer.exceptions import TyperException
@@ -27,7 +29,10 @@ from serving.cli import (
     watching,
 )
 from serving.cli.output import error, misused
-from tasks.errors import EverestError, ViewGone
+from tasks.errors import EverestError, ViewGone, WriteFailed
+
+_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+"""What the system says when a disk is full, may not be written, or is failing."""
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001  the shape of an option's callback
@@ -90,6 +95,12 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:  # the reader of our output went away: no fault, and nothing to say
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as failure:
+        if failure.errno not in _DISK:
+            raise
+        place = Path(str(failure.filename or "the disk"))
+        refused = WriteFailed(place, failure.strerror or str(failure))
+        return error(refused, as_json="--json" in arguments)
     return result if isinstance(result, int) else 0
 
 

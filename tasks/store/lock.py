@@ -34,6 +34,7 @@ def writer_lock(
 
     Raises:
         StoreLocked: when the holder did not let go in time; it is named.
+        WriteFailed: when the disk refuses the lock file.
     """
     make_folder(path.parent)
     try:
@@ -43,12 +44,19 @@ def writer_lock(
     try:
         _take(descriptor, path, wait, waiting)
         owner = {"pid": os.getpid(), "started": started, "command": " ".join(sys.argv[:3])}
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(owner).encode(), 0)
+        _name(descriptor, owner, path)
         yield
         os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
+
+
+def _name(descriptor: int, owner: dict[str, object], path: Path) -> None:
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(owner).encode(), 0)
+    except OSError as error:
+        raise WriteFailed(path, error.strerror or str(error)) from error
 
 
 def _take(descriptor: int, path: Path, wait: float, waiting: Callable[[str], None]) -> None:
