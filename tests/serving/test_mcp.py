@@ -169,7 +169,7 @@ def test_each_server_serves_the_project_it_was_started_in_and_no_other(newcomer:
 
 
 def test_what_one_door_is_told_the_next_request_at_any_door_knows(proxy: RunningProxy) -> None:
-    person, place = proxy.person, f"/t/{proxy.token}/p/work/mcp"
+    person, place = proxy.person, f"/t/{proxy.token}/p/{proxy.person.cwd.name}/mcp"
     told = person("remember", "The first fact is alder.", "--json")
     assert told.code == 0
     with serving(person) as lines:
@@ -320,7 +320,7 @@ def test_a_token_of_several_projects_must_say_which(proxy: RunningProxy) -> None
     told = _http(proxy, f"/t/{proxy.token}/mcp", "recall", query="tests")
     assert told["isError"] is True
     assert "x-everest-project" in told["content"][0]["text"]
-    told = _http(proxy, f"/t/{proxy.token}/p/work/mcp", "recall", query="tests")
+    told = _http(proxy, f"/t/{proxy.token}/p/{proxy.person.cwd.name}/mcp", "recall", query="tests")
     assert told["isError"] is False
 
 
