@@ -6,7 +6,10 @@ cookie is kept, and no proxy of the environment is used: the only server reached
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Final, Protocol
 
 import aiohttp
@@ -18,10 +21,12 @@ CONNECT: Final = 10.0
 """Seconds to reach a server; once it has the request it may think for as long as it likes."""
 IDLE: Final = 30.0
 """Seconds that an unused connection is kept."""
+AT_ONCE: Final = 1.0
+"""Seconds within which a server hangs up that had closed a kept connection before we used it."""
 
 _LONGEST_LINE: Final = 64 * 1024
 _MOST_HEADERS: Final = 1000
-_AT_ONCE: Final = 1 << 20
+_WHOLE: Final = 1 << 20
 """Above this a body is written piece by piece, so that a slow server holds back its sender."""
 _PIECE: Final = 64 * 1024
 _LEFT_OUT: Final = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
@@ -66,37 +71,97 @@ class Upstream(Protocol):
 
 
 class AiohttpUpstream:
-    """Upstream by aiohttp; make it inside a running loop."""
+    """Upstream by aiohttp; make it inside a running loop.
+
+    A server may close a kept connection just as a request sets out on it. Such a request is sent
+    once more, on a connection of its own: one that hangs up within `AT_ONCE`, with no byte of an
+    answer, has not begun to work for it. A body that is not held could not be sent again, so it
+    goes on a connection of its own at once.
+    """
 
     def __init__(self) -> None:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=_LEFT_OUT,
-            auto_decompress=False,
-            max_line_size=_LONGEST_LINE,
-            max_field_size=_LONGEST_LINE,
-            max_headers=_MOST_HEADERS,
-        )
+        reused = aiohttp.TraceConfig()
+        reused.on_connection_reuseconn.append(_note)
+        kept = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE)
+        self._session = _session(kept, [reused])
+        self._alone = _session(aiohttp.TCPConnector(limit=0, force_close=True), [])
 
     async def send(self, method: str, url: str, headers: Headers, body: Body) -> Answer:
         """Send a request; see `Upstream`."""
+        request = _Request(method, url, headers, body)
         try:
-            answer = await self._session.request(
-                method,
-                URL(url, encoded=True),
-                headers=[(_text(name), _text(value)) for name, value in headers],
-                data=_pieces(body) if isinstance(body, bytes) and len(body) > _AT_ONCE else body,
-                allow_redirects=False,
-            )
+            if not isinstance(body, bytes | None):
+                return await request.sent(self._alone)
+            return await self._kept(request)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise UpstreamFailed(type(error).__name__) from None
-        return _AiohttpAnswer(answer)
 
     async def close(self) -> None:
         """Close every connection."""
         await self._session.close()
+        await self._alone.close()
+
+    async def _kept(self, request: _Request) -> Answer:
+        """Send a request on a kept connection; on another one if that was closed already."""
+        begun, use = time.monotonic(), _Use()
+        try:
+            return await request.sent(self._session, use)
+        except aiohttp.ClientConnectionError as error:
+            if not use.again or _was_answered(error) or time.monotonic() - begun > AT_ONCE:
+                raise
+            return await request.sent(self._alone)
+
+
+@dataclass(slots=True)
+class _Use:
+    """Whether a request went on a connection that was used before."""
+
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    url: str
+    headers: Headers
+    body: Body
+
+    async def sent(self, session: aiohttp.ClientSession, use: _Use | None = None) -> Answer:
+        body = self.body
+        answer = await session.request(
+            self.method,
+            URL(self.url, encoded=True),
+            headers=[(_text(name), _text(value)) for name, value in self.headers],
+            data=_pieces(body) if isinstance(body, bytes) and len(body) > _WHOLE else body,
+            allow_redirects=False,
+            trace_request_ctx=use,
+        )
+        return _AiohttpAnswer(answer)
+
+
+async def _note(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+    context.trace_request_ctx.again = True
+
+
+def _was_answered(error: aiohttp.ClientConnectionError) -> bool:
+    """Tell whether a part of an answer's head had come when the server hung up."""
+    return not isinstance(getattr(error, "message", ""), str)
+
+
+def _session(
+    connector: aiohttp.TCPConnector, traces: list[aiohttp.TraceConfig]
+) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=connector,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        skip_auto_headers=_LEFT_OUT,
+        auto_decompress=False,
+        max_line_size=_LONGEST_LINE,
+        max_field_size=_LONGEST_LINE,
+        max_headers=_MOST_HEADERS,
+        trace_configs=traces,
+    )
 
 
 class _AiohttpAnswer:
