@@ -8,6 +8,7 @@ from deployments.server import client
 from deployments.table import TABLE
 from tasks.compose import Setting
 from tasks.domain.clock import utc_now
+from tasks.paused import paused
 from tasks.prefect_home import Watched
 from tasks.runs import due
 
@@ -28,8 +29,10 @@ def settle_due_night(where: Setting, watched: Watched) -> bool:
     """Ask for a night if one is due; return whether that is settled.
 
     It is not while the schedules are not registered yet. The run itself looks once more whether it
-    is due, so that asking twice runs one night.
+    is due, so that asking twice runs one night. A pause lets it wait.
     """
+    if paused(where.places.home, now=utc_now()):
+        return False
     if not due(where.places.runs, now=utc_now(), zone=where.settings.zone):
         return True
     try:

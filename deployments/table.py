@@ -57,7 +57,9 @@ TABLE: Final = (
         times=Times("30 3 * * *", {"if_due": True}),
     ),
     Deployed(
-        "ingest", "Read new transcripts for recall; learn nothing yet.", times=Times("0 * * * *")
+        "ingest",
+        "Read new transcripts for recall; learn nothing yet.",
+        times=Times("0 * * * *", {"unless_paused": True}),
     ),
     Deployed("sleep", "Learn from what is stored: the six passes alone."),
     Deployed("render", "Take in edits of lesson files and write them again."),

@@ -33,6 +33,7 @@ from tasks.compose import Setting
 from tasks.domain.clock import iso, utc_now
 from tasks.durable import make_folder, swap_file
 from tasks.errors import AlreadyUp, ServiceFailed, StoreLocked
+from tasks.paused import Pause, paused
 from tasks.prefect_home import PrefectHome, Watched, holder_of, origin
 from tasks.store.lock import writer_lock
 from tasks.timezone import zone_name
@@ -153,12 +154,21 @@ def up(where: Setting, *, tell: Tell, runs: Callable[[Running], None]) -> None:
         swap_file(home.state, json.dumps({"origin": watched.origin}).encode())
         stack.callback(lambda: home.state.unlink(missing_ok=True))
         runs(Running(home, watched, _proxy(where)))
-        settled = False
+        settled, rest = False, None
         while not stopped.wait(_TICK):
+            rest = _told_of_pause(where, rest, tell)
             settled = settled or settle_due_night(where, watched)
             for keeper in keepers:
                 keeper.look(tell)
         tell("stopping")
+
+
+def _told_of_pause(where: Setting, before: Pause | None, tell: Tell) -> Pause | None:
+    """Return the pause that holds now, having told of it where it is another than before."""
+    now = paused(where.places.home, now=utc_now())
+    if now != before:
+        tell(f"Everest is {now.in_words(where.settings.zone)}" if now else "the pause is over")
+    return now
 
 
 def _proxy(where: Setting) -> str:

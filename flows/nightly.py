@@ -12,6 +12,7 @@ from tasks.domain.report import NightReport
 from tasks.morning import Parts
 from tasks.night import Run, opened
 from tasks.orchestrated import flow, leave, run_as_file, steps_in_use, this_run
+from tasks.paused import paused
 from tasks.render.artifacts import of_night
 from tasks.runs import due
 from tasks.steps import Steps
@@ -35,10 +36,14 @@ def nightly(transcripts: str | None = None, if_due: bool = False) -> NightReport
 
     Args:
         transcripts: a folder of transcripts to read instead of every host's root.
-        if_due: run only if no night has completed since one was due; None is returned otherwise.
+        if_due: run only if no night has completed since one was due, and Everest is not paused;
+            None is returned otherwise.
     """
     where = setting(Path(transcripts) if transcripts else None)
-    if if_due and not due(where.places.runs, now=utc_now(), zone=where.settings.zone):
+    now = utc_now()
+    if if_due and paused(where.places.home, now=now):
+        return None
+    if if_due and not due(where.places.runs, now=now, zone=where.settings.zone):
         return None
     key = this_run(NIGHTLY)
     with opened(where, key) as run:

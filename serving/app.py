@@ -27,6 +27,8 @@ from serving.proxy.forward import Forward, Refusal, refuse
 from serving.proxy.warm import warm
 from serving.state import Serving
 from serving.warm import bound_to
+from tasks.domain.clock import utc_now
+from tasks.paused import paused
 
 OWN: Final = frozenset(
     ("health", "metrics", "memory", "mcp", "docs", "redoc", "openapi.json", ".well-known")
@@ -80,6 +82,7 @@ class App:
             serving.addition,
             serving.tee,
             serving.settings.proxy_budget,
+            lambda: paused(serving.places.home, now=utc_now()) is not None,
         )
         serving.reader.start()
         serving.behind(warm)

@@ -19,6 +19,7 @@ from tasks.domain.ran import NIGHTLY, Ran
 from tasks.embedding.choose import Chosen
 from tasks.errors import EverestError
 from tasks.memory import Memory
+from tasks.paused import paused
 from tasks.runs import due, known_runs
 from tasks.store.lock import writer_at_work
 
@@ -62,6 +63,7 @@ def told(serving: Serving) -> dict[str, Any]:
             "unreadable": memory.overlay.bad if memory else None,
         },
         "night": _night(serving, night),
+        "paused": _paused(serving),
         "model": model,
         "routes": [
             {"pattern": one.pattern, "server": one.origin + one.base, "api": one.api}
@@ -106,6 +108,11 @@ def _night(serving: Serving, last: Ran | None) -> dict[str, Any]:
         "due": due(serving.places.runs, now=utc_now(), zone=serving.settings.zone),
         "writing": bool(writer_at_work(serving.places.lock)),
     }
+
+
+def _paused(serving: Serving) -> dict[str, Any] | None:
+    found = paused(serving.places.home, now=utc_now())
+    return None if found is None else {"until": iso(found.until) if found.until else None}
 
 
 def _model(serving: Serving) -> dict[str, Any]:

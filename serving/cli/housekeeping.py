@@ -18,6 +18,7 @@ from tasks.domain.ran import Outcome, completed_nights
 from tasks.domain.units import Project
 from tasks.errors import EverestError
 from tasks.memory import Memory
+from tasks.paused import paused
 from tasks.runs import known_runs
 from tasks.said import arrange
 from tasks.store.lock import writer_at_work
@@ -156,6 +157,7 @@ def _status(where: Setting) -> dict[str, Any]:
         "published": view.manifest.at if view else None,
         "age_hours": _age(view.manifest.at) if view else None,
         "writing": writer_at_work(where.places.lock) or None,
+        "paused": _pause(where),
         **_runs(where),
         "embedding": _embedding(where),
         "projects": len(memory.projects),
@@ -185,6 +187,11 @@ def _runs(where: Setting) -> dict[str, Any]:
     return {"last_night": iso(nights[-1]) if nights else None, "last_failure": failure}
 
 
+def _pause(where: Setting) -> dict[str, str | None] | None:
+    found = paused(where.places.home, now=utc_now())
+    return None if found is None else {"until": iso(found.until) if found.until else None}
+
+
 def _age(published: str) -> float:
     """Return the hours since the view was published."""
     return round((utc_now() - instant(published)).total_seconds() / 3600, 1)
@@ -198,6 +205,9 @@ def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str
         published = "never: `everest night` makes the first"
     yield "home", told["home"]
     yield "last published", published
+    if told["paused"]:
+        until = told["paused"]["until"]
+        yield "paused", f"until {_minute(until, zone)}" if until else "until `everest resume`"
     yield "being written by", told["writing"] or "nobody"
     yield "last night", _minute(told["last_night"], zone) if told["last_night"] else "none yet"
     if wrong := told["last_failure"]:

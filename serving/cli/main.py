@@ -22,6 +22,7 @@ from serving.cli import (
     door,
     housekeeping,
     keeping,
+    leaving,
     nights,
     running,
     safekeeping,
@@ -71,6 +72,7 @@ for group in (
     watching,
     housekeeping,
     keeping,
+    leaving,
     safekeeping,
 ):
     group.add_to(app)

@@ -16,6 +16,7 @@ from tasks.domain.clock import utc_now
 from tasks.domain.markers import MARKER
 from tasks.domain.ran import NIGHTLY
 from tasks.errors import UsageError
+from tasks.paused import paused
 from tasks.render.phrases import count
 from tasks.runs import due
 
@@ -46,6 +47,12 @@ def night(
     from tasks.render.morning import as_data  # noqa: PLC0415
 
     where = setting(transcripts)
+    if if_due and (pause := paused(where.places.home, now=utc_now())):
+        if as_json:
+            put(None)
+        else:
+            say(f"No night is run: Everest is {pause.in_words(where.settings.zone)}.")
+        return
     if if_due and not due(where.places.runs, now=utc_now(), zone=where.settings.zone):
         if as_json:
             put(None)

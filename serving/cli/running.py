@@ -60,6 +60,8 @@ def ingest(
         quiet=quiet,
         transcripts=text_of(transcripts),
     )
+    if found is None:  # only a schedule asks to leave it while paused
+        return
     if as_json:
         put(
             {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,6 +47,7 @@ class Forward:
         addition: what may be put into a request that has a grant; None adds nothing.
         tee: who reads the answers to such requests; None reads none.
         budget: seconds that an addition may take; after them the request goes as it came.
+        rests: tells whether memory has no part in any request just now.
     """
 
     routes: Routes
@@ -55,6 +56,7 @@ class Forward:
     addition: Addition | None = None
     tee: MakeTee | None = None
     budget: float = BUDGET
+    rests: Callable[[], bool] = lambda: False
 
     async def __call__(
         self, scope: Scope, receive: Receive, send: Send, admitted: Admitted
@@ -100,7 +102,7 @@ class Forward:
             api,
             model,
             route if admitted.grant is not None else route.without_key(),
-            admitted.grant,
+            None if self.rests() else admitted.grant,
         )
         if held is not None:
             body = await self._added(call, held)

@@ -30,6 +30,7 @@ ASKED_FOR = {
     *("proxy", "relay", "token", "serve", "tools", "call", "context"),
     *("up", "prefect", "deploy"),
     *("compact", "check", "backup", "restore"),
+    *("pause", "resume"),
 }
 
 
@@ -95,6 +96,8 @@ JSON = {
     "token remove": (["token", "remove", "TOKEN"], dict),
     "reject": (["reject", "UNIT", "--reason", "we moved"], dict),
     "forget": (["forget", "UNIT"], dict),
+    "pause": (["pause", "--for", "2h"], dict),
+    "resume": ([], dict),
 }
 
 
