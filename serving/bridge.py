@@ -1,21 +1,26 @@
 """MCP over stdio: each line is handed to a streamable-HTTP endpoint, and its answer is a line.
 
 The endpoint is the warm process's, over its unix socket, while one runs, and else one in this
-process; which of the two is asked anew for every line, so either may come and go. Invariants:
-nothing but JSON-RPC is written, one message a line; a line that cannot be read is answered, not
-fatal; the end of the input ends it.
+process; which of the two is asked anew for every line, so either may come and go. Several lines
+are answered at a time, each as soon as it can be. Invariants: nothing but JSON-RPC is written, one
+message a line; a line that cannot be read is answered, not fatal; the end of the input ends it.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from threading import BoundedSemaphore, Lock
 from typing import Any, BinaryIO, Final, Protocol
 
 LONGEST_LINE: Final = 1024 * 1024
 """Bytes of one message."""
+AT_ONCE: Final = 8
+"""Lines that are answered at a time; the next is read when one of them is."""
 
 _VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 _NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -40,53 +45,82 @@ class Endpoint(Protocol):
         ...
 
 
-def serve(lines: BinaryIO, out: BinaryIO, endpoints: Sequence[Endpoint]) -> None:
+def serve(
+    lines: BinaryIO, out: BinaryIO, endpoints: Sequence[Endpoint], *, at_once: int = AT_ONCE
+) -> None:
     """Answer every line until the input ends.
 
     Args:
         lines: the client's messages.
         out: where answers go.
-        endpoints: asked in this order, the next one when one is away.
+        endpoints: asked in this order, the next one when one is away; safe in threads.
+        at_once: lines that are answered at a time; with 1 their order is kept.
     """
-    talk = _Talk(endpoints)
-    for line in _lines(lines):
-        answer = talk.answer(line)
-        if answer is not None:
-            out.write(json.dumps(answer).encode() + b"\n")
-            out.flush()
+    talk, free = _Talk(endpoints, out), BoundedSemaphore(at_once)
+    with ThreadPoolExecutor(at_once, thread_name_prefix="everest-bridge") as workers:
+        for line in _lines(lines):
+            if talk.over:
+                break
+            work = talk.taken(line)
+            if work is not None:
+                free.acquire()
+                workers.submit(work).add_done_callback(lambda _: free.release())
 
 
 class _Talk:
-    """One client's talk: all it has to remember is the version that was agreed on."""
+    """One client's talk: all it has to remember is the version that was agreed on.
 
-    def __init__(self, endpoints: Sequence[Endpoint]) -> None:
-        self._endpoints = endpoints
+    Attributes:
+        over: the client does not read any more.
+    """
+
+    def __init__(self, endpoints: Sequence[Endpoint], out: BinaryIO) -> None:
+        self.over = False
+        self._endpoints, self._out = endpoints, out
+        self._writing = Lock()
         self._version = ""
 
-    def answer(self, line: bytes | None) -> dict[str, Any] | None:
+    def taken(self, line: bytes | None) -> Callable[[], object] | None:
+        """Take a line; return what is left to be done for it, None when nothing is."""
         try:
             message = _message(line)
         except _Unreadable as why:
-            return _error(None, why.code, str(why))
+            self._tell(_error(None, why.code, str(why)))
+            return None
         if message.method is None:  # an answer to a question that we never ask
             return None
-        told = self._ask(message)
-        if message.id is _NOTHING:
-            return None
-        if told is None:
-            return _error(message.id, _INTERNAL_ERROR, "everest gave no answer")
-        if message.method == "initialize":
-            self._version = told.get("result", {}).get("protocolVersion", "")
-        return {**told, "id": message.id}
-
-    def _ask(self, message: _Message) -> dict[str, Any] | None:
         headers = message.headers(self._version)
+        if message.method != "initialize":
+            return partial(self._answer, message, headers)
+        told = self._answer(message, headers)  # what follows needs the version
+        self._version = (told or {}).get("result", {}).get("protocolVersion", "")
+        return None
+
+    def _answer(self, message: _Message, headers: Mapping[str, str]) -> dict[str, Any] | None:
+        told = self._ask(message, headers)
+        if message.id is not _NOTHING:
+            if told is None:
+                self._tell(_error(message.id, _INTERNAL_ERROR, "everest gave no answer"))
+            else:
+                self._tell({**told, "id": message.id})
+        return told
+
+    def _ask(self, message: _Message, headers: Mapping[str, str]) -> dict[str, Any] | None:
         for endpoint in self._endpoints:
             try:
                 return endpoint.ask(message.body, headers)
             except Away:
                 continue
         return None
+
+    def _tell(self, answer: dict[str, Any]) -> None:
+        line = json.dumps(answer).encode() + b"\n"
+        try:
+            with self._writing:
+                self._out.write(line)
+                self._out.flush()
+        except OSError:
+            self.over = True
 
 
 _NOTHING: Final = object()

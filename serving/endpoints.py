@@ -11,8 +11,10 @@ import json
 import logging
 import os
 import socket
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from serving.bridge import Away
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 SLOWEST: Final = 20.0
 """Seconds that the warm process may take for an answer."""
+SHUNNED: Final = 60.0
+"""Seconds for which a warm process that took longer is not asked again."""
 
 _log = logging.getLogger(__name__)
 _FIXED: Final = {
@@ -35,10 +39,11 @@ _FIXED: Final = {
 
 
 class Warm:
-    """The process that `everest proxy` runs."""
+    """The process that `everest proxy` runs; safe in threads."""
 
-    def __init__(self, path: Path, project: str) -> None:
-        self._path, self._project = path, project
+    def __init__(self, path: Path, project: str, *, slowest: float = SLOWEST) -> None:
+        self._path, self._project, self._slowest = path, project, slowest
+        self._shunned_until = 0.0
 
     def ask(self, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
         """Return its answer, None when it gives none.
@@ -46,13 +51,18 @@ class Warm:
         Raises:
             Away: when it does not run, is another account's, or does not answer as it should.
         """
+        if time.monotonic() < self._shunned_until:
+            raise Away
         named = self._project.encode("utf-8", "surrogateescape")
-        connection = _Unix(self._path, timeout=SLOWEST)
+        connection = _Unix(self._path, timeout=self._slowest)
         try:
             sent: dict[str, str | bytes] = {**_FIXED, **headers, "x-everest-project": named}
             connection.request("POST", "/mcp", body, sent)
             answer = connection.getresponse()
             return _rpc(answer.status, answer.read())
+        except TimeoutError as error:
+            self._shunned_until = time.monotonic() + SHUNNED
+            raise Away from error
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise Away from error
         finally:
@@ -60,7 +70,7 @@ class Warm:
 
 
 class Own:
-    """An endpoint of this process.
+    """An endpoint of this process; one message after another, from whichever thread.
 
     Args:
         make: makes the ASGI application, when it is first needed.
@@ -69,7 +79,7 @@ class Own:
 
     def __init__(self, make: Callable[[], McpEndpoint], grant: Grant) -> None:
         self._make, self._grant = make, grant
-        self._runner = asyncio.Runner()
+        self._runner, self._alone = asyncio.Runner(), Lock()
         self._app: McpEndpoint | None = None
 
     def ask(self, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
@@ -79,7 +89,8 @@ class Own:
             Away: when we fail.
         """
         try:
-            return self._runner.run(self._asked(body, headers))
+            with self._alone:
+                return self._runner.run(self._asked(body, headers))
         except Exception as fault:
             _log.error("a fault of ours: %s", type(fault).__name__)
             raise Away from fault

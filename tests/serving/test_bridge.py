@@ -1,6 +1,9 @@
 import io
 import json
+import socket
+import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serving.bridge import LONGEST_LINE, Away, Endpoint, serve
-from serving.endpoints import Own
+from serving.endpoints import Own, Warm
 from serving.grants import Grant
 from tests.serving.talking import MODERN, modern
 
@@ -34,7 +37,7 @@ class Echo:
 def _talk(*lines: bytes | dict[str, Any], to: tuple[Endpoint, ...]) -> list[dict[str, Any]]:
     sent = b"\n".join(json.dumps(x).encode() if isinstance(x, dict) else x for x in lines)
     out = io.BytesIO()
-    serve(io.BytesIO(sent), out, to)
+    serve(io.BytesIO(sent), out, to, at_once=1)
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
@@ -145,6 +148,64 @@ def test_an_answer_is_one_line_for_every_reader_of_lines() -> None:
     serve(io.BytesIO(json.dumps(_request("ping")).encode()), out, (Separators(),))
     assert out.getvalue().count(b"\n") == 1
     assert out.getvalue().isascii()
+
+
+class Slow(Echo):
+    """An endpoint that answers `slow` only when the next message came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.next = threading.Event()
+
+    def ask(self, body: bytes, headers: Mapping[str, str]) -> dict[str, Any] | None:
+        if json.loads(body)["method"] == "slow":
+            assert self.next.wait(20)
+        else:
+            self.next.set()
+        return super().ask(body, headers)
+
+
+def test_one_slow_answer_keeps_no_other_waiting() -> None:
+    sent = b"\n".join(json.dumps(one).encode() for one in (_request("slow", 1), _request("a", 2)))
+    out, slow = io.BytesIO(), Slow()
+    serve(io.BytesIO(sent), out, (slow,))
+    answers = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert {one["id"]: one["result"]["method"] for one in answers} == {1: "slow", 2: "a"}
+
+
+def test_many_at_once_are_answered_each_by_its_own_line() -> None:
+    out = io.BytesIO()
+    sent = [json.dumps(_request("x" * n, n)).encode() for n in range(200)]
+    serve(io.BytesIO(b"\n".join(sent)), out, (Echo(),))
+    answers = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert sorted((one["id"], len(one["result"]["method"])) for one in answers) == [
+        (n, n) for n in range(200)
+    ]
+
+
+def test_a_warm_process_that_hangs_is_waited_for_once(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as hanging:
+        hanging.bind(str(tmp_path / "s"))
+        hanging.listen(9)
+        hanging.settimeout(0.1)
+        warm, echo = Warm(tmp_path / "s", "boat", slowest=0.2), Echo()
+        lines = [_request("ping", n) for n in range(5)]
+        told = _talk(*lines, to=(warm, echo))
+        assert [one["id"] for one in told] == [0, 1, 2, 3, 4]
+        hanging.accept()[0].close()
+        with pytest.raises(TimeoutError):
+            hanging.accept()
+
+
+def test_a_client_that_reads_no_more_ends_it() -> None:
+    class Gone(io.BytesIO):
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    echo = Echo()
+    lines = io.BytesIO(b"\n".join([json.dumps(_request("ping")).encode()] * 50))
+    serve(lines, Gone(), (echo,), at_once=1)
+    assert 1 <= len(echo.asked) < 5
 
 
 @given(st.lists(st.binary(max_size=200) | st.text(max_size=100).map(str.encode), max_size=5))
