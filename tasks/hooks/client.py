@@ -1,0 +1,194 @@
+"""The hook client, run as `python -I -S …/client.py AGENT EVENT HOME [SOCKET]` by an agent's hook.
+
+It hands its standard input to the warm process and prints the answer; with none running it loads
+`alone`, beside it, which answers from what was published. It stands by itself: the standard
+library, and of that only what starts fast. Invariants: all is over within `WHOLE`; it exits with 0
+and writes nothing but an answer; what goes wrong costs a line in `spool/failures`.
+"""
+
+import _signal  # type: ignore[import-not-found]  # `signal` itself loads `enum`: far too much
+import _socket  # `socket` likewise
+import posix
+import sys
+import time
+
+READ = 0.080
+"""Seconds since the start until which the input is waited for."""
+ASKED = 0.110
+"""Until when the warm process may answer."""
+WHOLE = 0.140
+"""Until when it is over; the interpreter's own start comes before, 10 ms as a rule."""
+LONGEST = 8 * 1024 * 1024
+"""Bytes of input that are looked at; tools are called with whole files."""
+
+_ANSWER = 1024 * 1024
+_FAILURES = 256 * 1024
+_PIECE = 64 * 1024
+_KEPT = ("SessionEnd", "PreCompact", "PreCompress")
+"""Events that must not be lost with a warm process that hangs."""
+_started = time.monotonic()
+
+
+class Late(Exception):
+    """It takes too long."""
+
+
+class Unusable(Exception):
+    """What came in, or what came back, is not what it must be."""
+
+
+def main() -> None:
+    """Answer one hook."""
+    _signal.signal(_signal.SIGALRM, _too_late)
+    agent, event, home, *socket = sys.argv[1:]
+    if _rests(home):
+        _until(READ)
+        _input()  # whoever writes it may not like to find it closed
+        return
+    try:
+        answer = _answer(agent, event, home, socket)
+        while answer:
+            answer = answer[posix.write(1, answer) :]
+    except BaseException as why:  # noqa: BLE001  whatever it is, an agent is not to see it
+        _until(None)
+        _count(home, agent, event, why)
+
+
+def _answer(agent: str, event: str, home: str, socket: list[str]) -> bytes:
+    _until(READ)
+    body = _input()
+    _until(ASKED)
+    told = None
+    try:
+        told = _ask(socket[0], agent, event, body) if socket else None
+    except Late:
+        if event not in _KEPT:
+            raise
+    except (OSError, Unusable) as why:
+        _count(home, agent, event, why)
+    if told is None:
+        _until(WHOLE)
+        told = _alone(agent, event, home, body)
+    return told
+
+
+def _input() -> bytes:
+    """Return standard input; of one that nobody closes what has come in time, if it looks whole."""
+    pieces, length = [], 0
+    try:
+        while piece := posix.read(0, _PIECE):
+            length += len(piece)
+            if length <= LONGEST:
+                pieces.append(piece)
+    except Late:
+        if not (pieces and pieces[-1].rstrip().endswith(b"}")):
+            raise
+    if length > LONGEST:
+        raise Unusable("input")
+    return b"".join(pieces)
+
+
+def _ask(path: str, agent: str, event: str, body: bytes) -> bytes | None:
+    """Return what the warm process answers, None when there is none."""
+    door = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        door.connect(path)
+    except OSError:
+        return None
+    if not _is_own(door):
+        raise Unusable("peer")
+    head = (
+        f"POST /hook/{agent}/{event} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    door.sendall(head.encode() + body)
+    return _body(door)
+
+
+def _body(door: _socket.socket) -> bytes:
+    data = b""
+    while piece := door.recv(_PIECE):
+        data += piece
+        head, _, body = data.partition(b"\r\n\r\n")
+        length = head.lower().partition(b"\r\ncontent-length:")[2].partition(b"\r\n")[0].strip()
+        if length.isdigit() and len(body) >= int(length):
+            if head.split(b" ", 2)[1] == b"200":
+                return body
+            break
+        if len(data) > _ANSWER:
+            break
+    raise Unusable("answer")
+
+
+def _is_own(door: _socket.socket) -> bool:
+    """Tell whether a process of this account is at the other end."""
+    if hasattr(_socket, "SO_PEERCRED"):
+        found = door.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+    else:
+        found = door.getsockopt(0, 1, 76)  # macOS: SOL_LOCAL, LOCAL_PEERCRED, a struct xucred
+    return int.from_bytes(found[4:8], sys.byteorder) == posix.getuid()
+
+
+def _alone(agent: str, event: str, home: str, body: bytes) -> bytes:
+    package = __file__.rpartition("/tasks/hooks/")[0]
+    if not package.startswith("/"):  # an empty entry would mean the folder that the agent is in
+        raise Unusable("place")
+    sys.path.append(package)
+    from tasks.hooks import alone  # noqa: PLC0415  it takes longer to load than this to run
+
+    return alone.answer(agent, event, home, body)
+
+
+def _rests(home: str) -> bool:
+    """Tell whether nothing is to be done: in a child of ours, while paused, with no home."""
+    if posix.environ.get(b"EVEREST_CHILD") or posix.environ.get(b"EVEREST_PAUSED"):
+        return True
+    try:
+        posix.stat(home)
+        pause = posix.open(f"{home}/paused", posix.O_RDONLY)
+    except FileNotFoundError:
+        return not _is_there(home)
+    except OSError:
+        return True
+    said = posix.read(pause, 64).strip()
+    try:
+        return time.time() < float(said)
+    except ValueError:
+        return True
+
+
+def _is_there(path: str) -> bool:
+    try:
+        posix.stat(path)
+    except OSError:
+        return False
+    return True
+
+
+def _count(home: str, agent: str, event: str, why: BaseException) -> None:
+    """Add a line to the failures: when, whose hook, and the kind of thing that went wrong."""
+    spool = f"{home}/spool"
+    if not _is_there(spool):
+        posix.mkdir(spool, 0o700)
+    flags = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT
+    failures = posix.open(f"{spool}/failures", flags, 0o600)
+    if posix.fstat(failures).st_size < _FAILURES:
+        line = f"{int(time.time())} {agent} {event} {type(why).__name__}\n"
+        posix.write(failures, line.encode())
+
+
+def _until(end: float | None) -> None:
+    """Let `Late` be raised at a time since the start; None calls it off."""
+    left = 0.0 if end is None else max(end - time.monotonic() + _started, 0.001)
+    _signal.setitimer(_signal.ITIMER_REAL, left)
+
+
+def _too_late(*_: object) -> None:
+    raise Late
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    finally:
+        posix._exit(0)  # noqa: SLF001  there is nothing to close, and an error is nobody's business
