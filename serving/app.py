@@ -98,7 +98,7 @@ class App:
 
 def create_app(serving: Serving) -> ASGIApp:
     """Return the whole application; its upstream client is made when it starts."""
-    return Guard(App(serving))
+    return Guard(App(serving), serving.origins)
 
 
 def _is_ours(path: str) -> bool:

@@ -1,37 +1,45 @@
 """What stands before every route, the proxied ones too: no foreign page, no malformed request.
 
 A browser that was led here by a foreign page names another host, another origin or another site;
-each is refused before anything is read. Pure ASGI, so that answers pass through as they come.
+each is refused before anything is read. Apps built of pages name an origin of their own, which the
+person may let in. Pure ASGI, so that answers pass through as they come.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 import traceback
+from collections.abc import Collection
 from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from serving.proxy.apis import Headers, header
+from tasks.errors import SettingInvalid
 
 OWN_NAMES: Final = (b"127.0.0.1", b"localhost", b"[::1]")
 _log = logging.getLogger(__name__)
 _SITES: Final = (b"same-origin", b"none")
+_SETTING: Final = "EVEREST_ORIGINS"
+_ORIGIN: Final = re.compile(
+    r"[a-z][a-z0-9+.-]*://(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
+)
 
 
 class Guard:
     """Let through what a program of this machine sent, whole and in time."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, origins: Collection[bytes] = ()) -> None:
+        self._app, self._origins = app, origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse, or hand on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        why = malformed(scope) or foreign(scope["headers"])
+        why = malformed(scope) or foreign(scope["headers"], self._origins)
         if why is not None:
             await _refuse(send, *why)
             return
@@ -61,14 +69,37 @@ def malformed(scope: Scope) -> tuple[int, str] | None:
     return None
 
 
-def foreign(headers: Headers) -> tuple[int, str] | None:
-    """Return why a request is taken for a foreign page's, None when it is not."""
+def read_origins(setting: str | None) -> frozenset[bytes]:
+    """Return the origins that EVEREST_ORIGINS lists, parted by white space or commas.
+
+    Each is whole: no entry stands for several, and `null`, which any page can make itself, is none.
+
+    Raises:
+        SettingInvalid: when an entry is no origin; it is named.
+    """
+    words = [word.lower() for word in re.split(r"[\s,]+", setting or "") if word]
+    for word in words:
+        if not _ORIGIN.fullmatch(word):
+            why = "is no origin; write it as scheme://host or scheme://host:port, as the app sends "
+            raise SettingInvalid(_SETTING, f"{word!r} {why}it, without a path and without *")
+    return frozenset(word.encode() for word in words)
+
+
+def foreign(headers: Headers, origins: Collection[bytes] = ()) -> tuple[int, str] | None:
+    """Return why a request is taken for a foreign page's, None when it is not.
+
+    Args:
+        headers: the request's.
+        origins: beyond our own, those that are let in.
+    """
     host = header(headers, b"host")
     if host is None or not _is_own(host):
         return 403, "the Host header names another machine; use 127.0.0.1 or localhost"
     origin = header(headers, b"origin")
+    if origin is not None and origin.lower() in origins:
+        return None
     if origin is not None and origin != b"http://" + host:
-        return 403, "requests from web pages of another origin are refused"
+        return 403, f"requests from pages of another origin are refused; {_SETTING} lets an app in"
     site = header(headers, b"sec-fetch-site")
     if site is not None and site not in _SITES:
         return 403, "requests from web pages of another site are refused"

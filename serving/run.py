@@ -27,7 +27,7 @@ def run(where: Setting, listening: Callable[[dict[str, str]], None]) -> None:
     """Serve until a signal; `listening` is told the addresses when requests are answered.
 
     Raises:
-        SettingInvalid: when a route cannot be used; nothing is bound then.
+        SettingInvalid: when a route or an origin cannot be used; nothing is bound then.
         AddressTaken: when another process listens there.
         WriteFailed: when the socket or the first token cannot be written.
     """

@@ -10,6 +10,7 @@ from typing import Final
 
 from serving.admit import Door
 from serving.grants import Tokens
+from serving.guard import read_origins
 from serving.metrics import Counters
 from serving.projects import Projects
 from serving.proxy.addition import Additions
@@ -37,6 +38,7 @@ class Serving:
         reader: the memory, read; and where this process appends.
         projects: what the projects are that requests name.
         started: when, in UTC.
+        origins: of pages that are let in beside our own.
         client: makes the client for model servers, inside the running loop.
         behind: does what no client waits for.
         addition: what is put into proxied requests; None adds nothing.
@@ -55,13 +57,14 @@ class Serving:
     client: Callable[[], Upstream] = AiohttpUpstream
     addition: Addition | None = None
     tee: MakeTee | None = None
+    origins: frozenset[bytes] = frozenset()
 
 
 def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serving:
     """Return what a process serves by its settings; touches no disk.
 
     Raises:
-        SettingInvalid: when a route cannot be used.
+        SettingInvalid: when a route or an origin cannot be used.
     """
     counters, reader = Counters(), Reader(settings, places)
     projects = Projects(reader)
@@ -96,4 +99,5 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
         behind,
         addition=additions,
         tee=Teeing(reader.relays, chains, utc_now, behind),
+        origins=read_origins(settings.origins),
     )

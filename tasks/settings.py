@@ -66,6 +66,10 @@ class Settings(BaseSettings):
     trust_loopback: bool = Field(
         default=False, description="Let any process of this machine in without a token."
     )
+    origins: str | None = Field(
+        default=None,
+        description="Origins of desktop apps to let in; see the proxy's section.",
+    )
     lock_wait: float = Field(default=30.0, ge=0, description="Seconds to wait for another writer.")
     prefect_port: int = Field(
         default=4270, ge=1, le=65535, description="Port of the Prefect server of `everest up`."
