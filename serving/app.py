@@ -19,6 +19,7 @@ from serving.bodies import Limited
 from serving.describe import described
 from serving.guard import Guard
 from serving.health import health_routes
+from serving.hooks import PATH
 from serving.mcp import McpEndpoint
 from serving.memory_api import router as memory_routes
 from serving.problems import problem
@@ -31,7 +32,7 @@ from tasks.domain.clock import utc_now
 from tasks.paused import paused
 
 OWN: Final = frozenset(
-    ("health", "metrics", "memory", "mcp", "docs", "redoc", "openapi.json", ".well-known")
+    ("health", "metrics", "memory", "mcp", "hook", "docs", "redoc", "openapi.json", ".well-known")
 )
 """First parts of the paths that are ours; the last is where MCP's clients look for OAuth, with the
 path that they were given and a token in it, so it is answered here."""
@@ -67,6 +68,8 @@ class App:
         elif isinstance(admitted, Denied):
             api = api_of(admitted.path, scope["headers"])
             await refuse(send, api, Refusal(admitted.status, admitted.message))
+        elif admitted.path.startswith(PATH):
+            await self._serving.hooks(_own_scope(scope, admitted), receive, send)
         elif _is_ours(admitted.path):
             await self._own(_own_scope(scope, admitted), receive, send)
         else:

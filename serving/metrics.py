@@ -84,6 +84,12 @@ class Counters:
             ("outcome",),
         )
 
+        self.hooks = Series(
+            "everest_hooks_total",
+            "Hooks answered, by agent and by what came of it.",
+            "counter",
+            ("agent", "outcome"),
+        )
         self.view_age = Series(
             "everest_view_age_seconds", "How old the view in use is; absent with none.", "gauge"
         )

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
+from functools import partial
 from typing import Final
 
 from serving.admit import Door
+from serving.folders import Folders
 from serving.grants import Tokens
 from serving.guard import read_origins
+from serving.hooks import BUDGET, Hooks
 from serving.metrics import Counters
+from serving.priming import Priming
 from serving.projects import Projects
 from serving.proxy.addition import Additions
 from serving.proxy.asking import Chains
@@ -21,7 +25,9 @@ from serving.proxy.routes import Routes, read_routes
 from serving.proxy.source import MemorySource
 from serving.proxy.tee import Teeing
 from serving.proxy.upstream import AiohttpUpstream, Upstream
+from serving.questions import Questions
 from serving.reader import Reader
+from serving.sessions import Sessions
 from tasks.domain.clock import local_day, utc_now
 from tasks.settings import Places, Settings
 from tasks.shown import Shown
@@ -41,6 +47,7 @@ class Serving:
         origins: of pages that are let in beside our own.
         client: makes the client for model servers, inside the running loop.
         behind: does what no client waits for.
+        hooks: answers what agents' hooks tell.
         addition: what is put into proxied requests; None adds nothing.
         tee: who reads proxied answers; None reads none.
     """
@@ -54,6 +61,7 @@ class Serving:
     started: datetime
     counters: Counters
     behind: Behind
+    hooks: Hooks
     client: Callable[[], Upstream] = AiohttpUpstream
     addition: Addition | None = None
     tee: MakeTee | None = None
@@ -77,15 +85,23 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
     )
     routes = read_routes(settings.routes, os.environ)
     behind, chains = Behind(counters), Chains()
+    source, shown = MemorySource(reader), Shown(places.shown)
+    day = partial(_day, settings.zone)
     additions = Additions(
-        MemorySource(reader),
-        Shown(places.shown),
+        source,
+        shown,
         chains,
         settings.holdout,
         settings.proxy_budget * _ENCODING,
-        lambda at: str(local_day(at, settings.zone)),
+        day,
         utc_now,
         behind,
+    )
+    priming = Priming(
+        source, shown, Sessions(), Folders(reader), settings.app, settings.holdout, day, utc_now
+    )
+    hooks = Hooks(
+        priming, Questions(source.asked, BUDGET * _ENCODING), counters, behind, places.home
     )
     return Serving(
         settings,
@@ -97,7 +113,12 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
         started,
         counters,
         behind,
+        hooks,
         addition=additions,
         tee=Teeing(reader.relays, chains, utc_now, behind),
         origins=read_origins(settings.origins),
     )
+
+
+def _day(zone: tzinfo, at: datetime) -> str:
+    return str(local_day(at, zone))

@@ -8,7 +8,7 @@ is recalled it is data for the reader: quoted, dated, attributed, fenced.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -61,6 +61,21 @@ def handoff(events: Sequence[Event], arrival: Arrival) -> tuple[Event, ...]:
     work = _recent(others) if arrival.first and _model_before(others) != arrival.model else ()
     chosen = {one.id for one in _within(TOKENS, [*_standing(others), *work])}
     return tuple(one for one in others if one.id in chosen)
+
+
+def since(events: Sequence[Event], arrival: Arrival, *, agent: str) -> tuple[Event, ...]:
+    """Return what to tell an agent that begins; nothing when it worked here last itself.
+
+    Args:
+        events: the project's relay, oldest first.
+        arrival: who arrives, and when; with no model the agent's name must do.
+        agent: the agent's name, as events give it.
+    """
+    others = [one for one in events if one.session != arrival.session and (one.agent or one.model)]
+    last = others[-1] if others else None
+    if last is None or (last.agent == agent and arrival.model in ("", last.model)):
+        return ()
+    return handoff(events, replace(arrival, model=""))
 
 
 def block(told: Sequence[Event], day: Callable[[datetime], str]) -> str:

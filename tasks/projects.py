@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 from tasks.domain.project import Probe, identify
 from tasks.domain.session import Session
 from tasks.domain.units import Project
+from tasks.evidence.folders import asks_to_be_ignored
 from tasks.store import reads
 from tasks.store.handle import Store
 from tasks.store.reads import Query, Subject
-
-IGNORE_FILE: Final = ".everest-ignore"
-"""A file of this name in a project's folder keeps its transcripts from being read."""
 
 LeftOut = dict[str, str]
 """Of a session that was left out with its project: the project's id and path."""
@@ -48,12 +45,12 @@ class Projects:
         if left_out is None:
             return False
         known = self._known.get(left_out["project"])
-        return not (known and known.ignored) and not _asks_to_be_ignored(Path(left_out["path"]))
+        return not (known and known.ignored) and not asks_to_be_ignored(Path(left_out["path"]))
 
 
 def leaves_out(project: Project) -> LeftOut | None:
     """Return what to keep of a session that is not to be read, None when it is."""
-    if project.ignored or _asks_to_be_ignored(Path(project.path)):
+    if project.ignored or asks_to_be_ignored(Path(project.path)):
         return {"project": project.project_id, "path": project.path}
     return None
 
@@ -74,10 +71,3 @@ def _stored(store: Store) -> tuple[dict[str, str], dict[str, Project]]:
                 row["ignored"],
             )
     return cwds, projects
-
-
-def _asks_to_be_ignored(folder: Path) -> bool:
-    try:
-        return (folder / IGNORE_FILE).exists()
-    except OSError:
-        return False

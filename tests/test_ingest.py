@@ -22,12 +22,11 @@ from tasks.domain.session import PersonTurn
 from tasks.domain.units import EpisodeKind, TombstoneKind
 from tasks.errors import NoTranscripts
 from tasks.evidence.claude_code import AGENT
-from tasks.evidence.folders import probe
+from tasks.evidence.folders import IGNORE_FILE, probe
 from tasks.evidence.lines import open_transcript
 from tasks.evidence.words import evidence_path, load_evidence
 from tasks.ingest import Ingested, ingest
 from tasks.night import Run
-from tasks.projects import IGNORE_FILE
 from tasks.steps import PLAIN
 from tasks.store import gateway, reads
 from tasks.store.digest import store_digest

@@ -20,22 +20,17 @@ from serving.proxy.behind import Behind
 from serving.proxy.calls import Call
 from serving.proxy.kinds import Kind
 from serving.proxy.splice import spliced
+from serving.questions import Questions
 from tasks import handoff as handing
 from tasks import prime
 from tasks.domain.clock import Clock
 from tasks.domain.events import Event
 from tasks.domain.scope import Scope
-from tasks.embedding.space import WORDS
 from tasks.prime import Candidate, Moment, Selection
 from tasks.ranking import Asked as Question
 from tasks.shown import Put, Shown, Told
 
 CHANNEL: Final = "proxy"
-_HEAD: Final = 400
-_TAIL: Final = 200
-"""Characters of a long prompt whose words are compared with lessons."""
-_MEANING: Final = 120
-"""Characters whose meaning is: an encoder takes a third of a millisecond for each word's part."""
 _ANEW: Final = timedelta(hours=1)
 """After this long the same opening words begin another conversation."""
 _CARRIES: Final = (Kind.MAIN, Kind.SUMMARY, Kind.SUBAGENT)
@@ -98,25 +93,14 @@ class Additions:
         puts = [(turn, told.puts[turn.key]) for turn in its.turns if turn.key in told.puts]
         if its.kind is Kind.MAIN and _is_due(its, last, told):
             told.begins |= its.first
-            question = await self._question(last.words)
+            read = Questions(self.source.asked, self.patience, self.encoder)
+            question = await read.of(last.words)
             put, selection = await asyncio.to_thread(self._decide, its, last, scope, told, question)
             told.begins = False
             told.take(put)
             puts.append((last, put))
             self.behind(partial(self._keep, its, scope, put, selection))
         return self._with(call.body, puts, scope)
-
-    async def _question(self, words: str) -> Question:
-        """Return what lessons are compared with; one prompt is encoded at a time."""
-        text = _asked_with(words)
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(self.patience):
-                return await loop.run_in_executor(
-                    self.encoder, self.source.asked, text, words[:_MEANING]
-                )
-        except TimeoutError:
-            return Question(text, None, WORDS)
 
     def _told(self, its: Asked, project: str) -> Told:
         """Return what the conversation was told; one that only begins alike was told nothing."""
@@ -202,9 +186,3 @@ class Additions:
 def _is_due(its: Asked, last: Turn, told: Told) -> bool:
     """Tell whether something may be put behind the last turn that was not put there before."""
     return its.fresh > 0 and not its.marked and last.key not in told.puts
-
-
-def _asked_with(words: str) -> str:
-    if len(words) <= _HEAD + _TAIL:
-        return words
-    return f"{words[:_HEAD]}\n{words[-_TAIL:]}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -52,6 +52,11 @@ def call_of(block: Block) -> ToolCall:
     """Return the call that a `tool_use` block makes, named by the telling part of its input."""
     name = _string(block.name)
     return ToolCall(_string(block.id), name, _line(name, block.input))
+
+
+def line_of(name: str, given: Mapping[str, Any]) -> str:
+    """Return the telling part of a tool's input, as `call_of` does."""
+    return _line(name, msgspec.Raw(msgspec.json.encode(given)))
 
 
 def _texts(content: list[Any]) -> Iterator[str]:

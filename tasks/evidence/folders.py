@@ -12,6 +12,9 @@ from typing import Final
 
 from tasks.domain.project import Folder
 
+IGNORE_FILE: Final = ".everest-ignore"
+"""A file of this name in a project's folder keeps Everest away from what is done there."""
+
 _POINTER: Final = "gitdir:"
 _MOST: Final = 4096
 
@@ -29,6 +32,14 @@ def probe(path: str) -> Folder | None:
         if common is not None:
             return Folder(str(folder), top=str(top), common=str(common))
     return Folder(str(folder))
+
+
+def asks_to_be_ignored(folder: Path) -> bool:
+    """Tell whether a project's folder holds the file that keeps us away."""
+    try:
+        return (folder / IGNORE_FILE).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _common(top: Path) -> Path | None:

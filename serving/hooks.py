@@ -1,0 +1,141 @@
+"""`POST /hook/<agent>/<event>`: a hook's standard input in, what the hook is to print out.
+
+It is answered on the unix socket alone, always with 200 and soon. Invariant: whatever goes wrong,
+or takes too long, is an empty answer and a count: memory never stands in an agent's way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from starlette.types import Receive, Scope, Send
+
+from serving.metrics import Counters
+from serving.priming import Decision, Priming
+from serving.problems import problem
+from serving.proxy.behind import Behind
+from serving.questions import Questions
+from tasks.domain.clock import utc_now
+from tasks.domain.scope import Scope as MemoryScope
+from tasks.hooks.contract import Happening, answer, happening
+from tasks.hooks.moments import Arriving, Silence, due
+from tasks.paused import paused
+from tasks.shown import Told
+
+PATH: Final = "/hook/"
+BUDGET: Final = 0.1
+"""Seconds that an answer may take; the client waits half as much again."""
+LONGEST: Final = 8 << 20
+"""Bytes of an input that are read: a tool call may write a whole file."""
+
+Decide = Callable[[Told], Decision]
+"""Decides, given what the conversation was told."""
+
+_log = logging.getLogger(__name__)
+
+
+class _Gone(Exception):
+    """The client went away before it had sent everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Answers hooks.
+
+    Attributes:
+        priming: what decides.
+        questions: how long the meaning of words is waited for.
+        behind: does what the agent need not wait for.
+        home: where a pause is noted.
+    """
+
+    priming: Priming
+    questions: Questions
+    counters: Counters
+    behind: Behind = field(repr=False)
+    home: Path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope.get("state", {}).get("uid") is None or scope["method"] != "POST":
+            await problem(404, "everest: hooks are answered on the unix socket alone, to POST")(
+                scope, receive, send
+            )
+            return
+        try:
+            data = await _read(receive)
+        except _Gone:
+            return
+        agent, _, name = scope["path"].removeprefix(PATH).partition("/")
+        await _respond(send, await self.answer(agent, name, data))
+
+    async def answer(self, agent: str, name: str, data: bytes | None) -> bytes:
+        """Return what a hook is to print; nothing when anything goes wrong."""
+        one = happening(agent, name, data) if data is not None else None
+        if one is None:
+            self.counters.hooks.add("other", "unknown")
+            return b""
+        outcome, printed = "failed", b""
+        try:
+            async with asyncio.timeout(BUDGET):
+                outcome, printed = await self._answered(one)
+        except TimeoutError:
+            outcome = "late"
+        except Exception as error:  # noqa: BLE001  an agent is never stopped by its memory
+            _log.warning("a hook could not be answered: %s", type(error).__name__)
+        self.counters.hooks.add(one.agent.value, outcome)
+        return printed
+
+    async def _answered(self, one: Happening) -> tuple[str, bytes]:
+        point = due(one)
+        if isinstance(point, Silence):
+            return point.why, b""
+        if paused(self.home, now=utc_now()) is not None:
+            return "paused", b""
+        where = await asyncio.to_thread(self.priming.place, one)
+        if isinstance(where, Silence):
+            return where.why, b""
+        if isinstance(point, Arriving):
+            events = await asyncio.to_thread(self.priming.source.recent, where)
+            return self._settled(one, where, lambda told: self.priming.hand_over(one, events, told))
+        question = await self.questions.of(point.words)
+        found = await asyncio.to_thread(self.priming.source.candidates, question, where)
+        return self._settled(one, where, lambda told: self.priming.prime(one, point, found, told))
+
+    def _settled(self, one: Happening, where: MemoryScope, decide: Decide) -> tuple[str, bytes]:
+        """Decide and take note of it in one go, so that two hooks at once never tell the same."""
+        told = self.priming.told(one, where)
+        if isinstance(told, Silence):
+            return told.why, b""
+        made = decide(told)
+        told.take(made.put)
+        self.behind(partial(self.priming.keep, one, where, made))
+        return made.outcome, answer(one, made.text)
+
+
+async def _read(receive: Receive) -> bytes | None:
+    """Return a request's body; None when it is too long to be looked at."""
+    pieces: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        piece = message.get("body", b"")
+        size, more = size + len(piece), message.get("more_body", False)
+        if size <= LONGEST:
+            pieces.append(piece)
+    return b"".join(pieces) if size <= LONGEST else None
+
+
+async def _respond(send: Send, printed: bytes) -> None:
+    length = str(len(printed)).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", length)]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": printed})

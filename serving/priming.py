@@ -1,0 +1,141 @@
+"""Decides at a hook what is put before the model: lessons that bear on the moment, or a handoff.
+
+Invariants: a conversation is told each lesson and each event once, whether by a hook or by the
+proxy; what could be shown in a conversation that is held out is recorded instead; a decision that
+came too late is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from serving.folders import Folders
+from serving.proxy.addition import Source
+from serving.sessions import Sessions
+from tasks import handoff as handing
+from tasks import prime
+from tasks.domain.clock import Clock
+from tasks.domain.events import Event
+from tasks.domain.ids import digest_of
+from tasks.domain.markers import HEADLESS
+from tasks.domain.scope import Scope
+from tasks.hooks.contract import Happening, Prompted, fits
+from tasks.hooks.moments import Point, Silence
+from tasks.prime import Candidate, Moment, Selection
+from tasks.shown import Put, Shown, Told
+
+CHANNEL: Final = "hook"
+_KEY: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a hook is answered.
+
+    Attributes:
+        text: for the model, "" for nothing.
+        moment: at which lessons were chosen; None for a handoff.
+    """
+
+    text: str
+    put: Put
+    selection: Selection
+    moment: Moment | None
+
+    @property
+    def outcome(self) -> str:
+        """Return in a word what came of it."""
+        if self.text:
+            return "told"
+        return "held out" if self.selection.held_out else "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Priming:
+    """The deciding half of hooks; whoever calls it sees to the time that it may take.
+
+    Attributes:
+        app: the app_id of the person's own conversations.
+        holdout: share of conversations that get no lesson, to measure the effect.
+        day: words an instant.
+    """
+
+    source: Source
+    shown: Shown
+    sessions: Sessions
+    folders: Folders
+    app: str
+    holdout: float
+    day: Callable[[datetime], str]
+    clock: Clock
+
+    def place(self, one: Happening) -> Scope | Silence:
+        """Return the scope of a happening's project; looks at the disk."""
+        session = self.sessions.of(one.session, lambda: self.folders.project(one.cwd))
+        if isinstance(one.what, Prompted) and HEADLESS in one.what.prompt:
+            session.headless = True
+        if session.headless:
+            return Silence("headless")
+        if self.folders.is_ignored(session.project):
+            return Silence("ignored")
+        return self.source.scope(self.app, session.project)
+
+    def told(self, one: Happening, scope: Scope) -> Told | Silence:
+        """Return what the conversation was told; the same point is decided once."""
+        told = self.shown.told(scope.project_id, one.session)
+        return Silence("decided before") if _turn(one) in told.puts else told
+
+    def prime(
+        self, one: Happening, point: Point, candidates: Sequence[Candidate], told: Told
+    ) -> Decision:
+        """Choose lessons; nothing is kept yet."""
+        selection = prime.select(
+            candidates,
+            moment=point.moment,
+            session=one.session,
+            told=told.settled,
+            holdout=self.holdout,
+        )
+        text = prime.block(selection.shown, self.day) if selection.shown else ""
+        ids = tuple(str(row["id"]) for row in selection.shown)
+        settled = (*ids, *selection.held_out)
+        put = Put(_turn(one), "", ids, settled, (), one.model, self.clock())
+        return Decision(text, put, selection, point.moment)
+
+    def hand_over(self, one: Happening, recent: Sequence[Event], told: Told) -> Decision:
+        """Return what others did here since; nothing when the same model did it last."""
+        now = self.clock()
+        arrival = handing.Arrival(one.session, one.model, True, told.events, now)  # noqa: FBT003
+        events = handing.since(recent, arrival, agent=one.agent.provenance)
+        while not fits(text := handing.block(events, self.day) if events else ""):
+            events = events[1:]
+        put = Put("", "", (), (), tuple(event.id for event in events), one.model, now)
+        return Decision(text, put, Selection(), None)
+
+    def keep(self, one: Happening, scope: Scope, made: Decision) -> None:
+        """Write down what was decided, for the measure and for whoever decides next."""
+        if made.moment is not None and made.put.settled + made.selection.near:
+            body = _exposure(one, made, made.moment)
+            self.source.expose(body, scope, made.put.at)
+        if made.put.settled or made.put.events:
+            self.shown.write(scope.project_id, one.session, made.put)
+
+
+def _turn(one: Happening) -> str:
+    """Return the key of a point, "" for one that nothing tells from another."""
+    return digest_of("hook", one.name, one.turn)[:_KEY] if one.turn else ""
+
+
+def _exposure(one: Happening, made: Decision, moment: Moment) -> dict[str, Any]:
+    return {
+        "channel": CHANNEL,
+        "moment": moment.value,
+        "agent": one.agent.provenance,
+        "session": one.session,
+        "shown": list(made.put.lessons),
+        "held_out": list(made.selection.held_out),
+        "near": [list(pair) for pair in made.selection.near],
+    }

@@ -1,0 +1,1 @@
+"""Hooks of agents: what they tell, what they are answered, and how they are wired."""
