@@ -48,6 +48,8 @@ _BLOCKS: Final = (
     "bash-stderr",
     "task-notification",
     "user-prompt-submit-hook",
+    "hook_context",
+    "hook_prompt",
     "ide_opened_file",
     "ide_selection",
     "ide_diagnostics",

@@ -31,6 +31,8 @@ from tasks.evidence.wrappers import (
         "<task-notification></task-notification>\nFull transcript available at: /tmp/x.output",
         "<system-reminder>\nThe user started a task.\n</system-reminder>",
         "<user-prompt-submit-hook>remember</user-prompt-submit-hook>",
+        "<hook_context>&lt;everest-memory&gt;Use pnpm.&lt;/everest-memory&gt;</hook_context>",
+        '<hook_prompt hook_run_id="stop:9:/h/hooks.json">Use pnpm.</hook_prompt>',
         "Stop hook feedback:\n[lint]: 3 problems",
         "PostToolUse:Edit hook feedback: format it",
         "UserPromptSubmit hook success: ok",
@@ -58,6 +60,7 @@ def test_what_the_host_or_we_wrote_is_no_word_of_the_persons(text: str) -> None:
     ("text", "kept"),
     [
         ("just words", "just words"),
+        ("<hook_context>of a hook</hook_context>\n\nDeploy it", "Deploy it"),
         ("  keep\n  this  ", "keep\n  this"),
         ("fix it<system-reminder>be brief</system-reminder> now", "fix it now"),
         ("<ide_selection>lines 1 to 2</ide_selection>why this?", "why this?"),
