@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tasks.compose import space_of
 from tasks.domain.scope import GLOBAL, Scope
-from tasks.embedding.choose import Chosen, choose
+from tasks.embedding.choose import Chosen
 from tasks.embedding.space import WORDS, Space
 from tasks.errors import EverestError
 from tasks.memory import Memory
@@ -150,8 +151,13 @@ class Reader:
 
     def _stay_warm(self) -> None:
         """Open each view soon after it is published: a first look takes longer than there is."""
-        self._load()
+        chosen_by = _mark(self._places.model)
+        self._load(self._chosen)
         while True:
+            if (mark := _mark(self._places.model)) != chosen_by:  # `everest model`, or a night
+                chosen_by, again = mark, Future[Chosen]()
+                self._load(again)
+                self._chosen = again
             with contextlib.suppress(EverestError):  # whoever asks is told
                 reading = self._newest()
                 view = reading.memory.view
@@ -160,14 +166,14 @@ class Reader:
             if self._closed.wait(_LOOKED_EVERY):
                 return
 
-    def _load(self) -> None:
+    def _load(self, into: Future[Chosen]) -> None:
         try:
-            chosen = choose(self._settings.embed, self._settings.embed_model, self._places.model)
+            chosen = space_of(self._settings, self._places)
             chosen.space.query(_WARM)
         except Exception as error:  # noqa: BLE001  whoever asks for the space is told
-            self._chosen.set_exception(error)
+            into.set_exception(error)
         else:
-            self._chosen.set_result(chosen)
+            into.set_result(chosen)
 
     def _newest(self) -> _Reading:
         """Return the newest reading; when it is ours, that costs a look at two files and a folder.

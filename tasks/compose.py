@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tasks.embedding.choose import Chosen, choose
 from tasks.errors import SettingInvalid
 from tasks.evidence.roots import claude_roots
+from tasks.llm.keys import key_of_choice
 from tasks.settings import Places, Settings, absolute
 
 
@@ -30,7 +32,22 @@ class Setting:
 
     def space(self) -> Chosen:
         """Return the embedding space in use; no model is loaded by that."""
-        return choose(self.settings.embed, self.settings.embed_model, self.places.model)
+        return space_of(self.settings, self.places)
+
+
+def space_of(settings: Settings, places: Places) -> Chosen:
+    """Return the embedding space in use; no model is loaded and no server asked by that.
+
+    Raises:
+        SettingInvalid: when what was asked for cannot be used.
+    """
+    return choose(
+        settings.embed,
+        settings.embed_model,
+        places.model,
+        key=partial(key_of_choice, settings, places),
+        timeout=settings.embed_timeout,
+    )
 
 
 def setting(transcripts: Path | None = None) -> Setting:

@@ -12,6 +12,11 @@ EverestError
 │   ├── RelayNameInvalid
 │   ├── UnknownToken
 │   ├── AddressTaken
+│   ├── AgentFileUnreadable
+│   ├── AgentFileInTheWay
+│   ├── WiredDamaged
+│   ├── ModelUnavailable
+│   ├── NotOurs
 │   └── SettingInvalid
 ├── Refused               3   the gateway or a person's earlier decision says no
 ├── StoreError            4   the store cannot be used as it is
@@ -33,6 +38,8 @@ EverestError
     ├── Unprotected
     ├── NotUp
     ├── ServiceFailed
+    ├── NotStopped
+    ├── ManagerFailed
     └── NotAsDeployed
 """
 
@@ -114,6 +121,50 @@ class AddressTaken(UsageError):
 
     def __init__(self, address: str, way_out: str) -> None:
         super().__init__(f"cannot listen on {address}: another process does; {way_out}")
+
+
+class NotOurs(UsageError):
+    """A file that Everest would write or remove is somebody else's, or was edited since."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is not as Everest wrote it; move it away, then run this again. "
+            "Nothing was changed"
+        )
+
+
+class ModelUnavailable(UsageError):
+    """A model cannot be chosen: no server answers, or it has no such model; nothing was changed."""
+
+    def __init__(self, why: str, way_out: str) -> None:
+        super().__init__(f"{why}; {way_out}. What was chosen before stands")
+
+
+class AgentFileUnreadable(UsageError):
+    """An agent's file cannot be understood, so nothing in it was changed."""
+
+    def __init__(self, path: Path, line: int, column: int, why: str) -> None:
+        super().__init__(
+            f"{path}, line {line}, column {column}: {why}; nothing in it was changed. "
+            "Mend it there, then run this again"
+        )
+
+
+class AgentFileInTheWay(UsageError):
+    """An agent's file can be read but leaves no room for what is to be changed in it."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path}: {why}; nothing in it was changed")
+
+
+class WiredDamaged(UsageError):
+    """The record of what is wired cannot be read."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"{path} cannot be read ({why}); move it away and run this again: "
+            "what is wired is then known by its marks alone"
+        )
 
 
 class EventInvalid(UsageError):
@@ -306,6 +357,21 @@ class ServiceFailed(ServerError):
 
     def __init__(self, name: str, why: str, log: Path, way_out: str) -> None:
         super().__init__(f"{name} {why}; its last words are in {log}{way_out and f'; {way_out}'}")
+
+
+class NotStopped(ServerError):
+    """What runs for a home did not stop, or cannot be told for sure to be an `everest up`."""
+
+    def __init__(self, home: Path, holder: str) -> None:
+        super().__init__(f"{holder} runs for {home} still; stop it yourself, then run this again")
+
+
+class ManagerFailed(ServerError):
+    """The system's service manager refused a command."""
+
+    def __init__(self, command: str, said: str) -> None:
+        words = " / ".join(said.splitlines()[-3:]) or "nothing"
+        super().__init__(f"`{command}` failed and said: {words}; mend that, then run this again")
 
 
 class NotAsDeployed(ServerError):

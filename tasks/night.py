@@ -24,7 +24,7 @@ from tasks.domain.ran import RunKey
 from tasks.domain.report import Measures
 from tasks.domain.scope import Scope
 from tasks.domain.units import Project
-from tasks.embedding.choose import Chosen
+from tasks.embedding.choose import Chosen, renewed
 from tasks.evidence.folders import probe
 from tasks.fold import Folded
 from tasks.inbox import take_in
@@ -61,6 +61,7 @@ class Run:
         at: the one instant that the whole run records.
         after: number of the ledger's last record when the run began.
         seconds: how long each stage took, in order.
+        left_out: texts without a vector, since the server that embeds was away.
     """
 
     key: RunKey
@@ -73,6 +74,7 @@ class Run:
     after: int
     progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
+    left_out: int = 0
 
 
 @contextmanager
@@ -119,7 +121,8 @@ def ingest(run: Run) -> Ingested:
 
 def embed(run: Run) -> Slept:
     """Give a vector to every unit that has none in the space now in use."""
-    return sleeping.embed(run.store, run.chosen.space, at=run.at, progress=run.progress.advance)
+    run.chosen = renewed(run.chosen, run.store.places.model)
+    return _embedded(run, run.progress.advance)
 
 
 def sleep_pass(name: str) -> Callable[[Run], Slept]:
@@ -140,8 +143,14 @@ def measure(run: Run) -> Measures:
 
 def publish_view(run: Run) -> Published:
     """Publish what readers see; lessons worded this night get their vectors first."""
-    sleeping.embed(run.store, run.chosen.space, at=run.at)
+    _embedded(run, lambda _done, _all: None)
     return publish.publish(run.store, run.chosen.space.name, at=run.at)
+
+
+def _embedded(run: Run, advance: Callable[[int, int], None]) -> Slept:
+    slept = sleeping.embed(run.store, run.chosen.space, at=run.at, progress=advance)
+    run.left_out = slept.counts["left_out"]
+    return slept
 
 
 def render(run: Run) -> Rendered:

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tasks.domain.scope import Scope
@@ -48,11 +48,33 @@ class Settings(BaseSettings):
         default=0.5, ge=0, le=1, description="Share held out, to measure the effect."
     )
     embed: str | None = Field(
-        default=None, description="Embedding space: sentence-transformers or hashed."
+        default=None,
+        description="Embedding space: sentence-transformers, hashed, or served by `everest model`.",
     )
     embed_model: Annotated[Path | None, NoDecode] = Field(
         default=None,
         description="A local sentence-transformers model folder to use instead of MiniLM.",
+    )
+    embed_timeout: float = Field(
+        default=1.0, gt=0, description="Seconds that a served model may take to read a question."
+    )
+    llm: str | None = Field(
+        default=None, description="The writing model, over `everest model`'s choice; off for none."
+    )
+    llm_url: str | None = Field(
+        default=None, description="Its server, as an OpenAI client is given it: https://host/v1."
+    )
+    llm_key: SecretStr | None = Field(
+        default=None, description="Key of that server; `keys/model.key` (mode 600) if unset."
+    )
+    llm_timeout: float = Field(
+        default=30.0, gt=0, description="Seconds that one call of the writing model may take."
+    )
+    llm_calls: int = Field(
+        default=100, ge=0, description="Calls of the writing model that a night may make."
+    )
+    llm_seconds: float = Field(
+        default=300.0, ge=0, description="Seconds that a night may wait for the writing model."
     )
     proxy_port: int = Field(
         default=8787, ge=0, le=65535, description="Port of the proxy on this machine's loopback."
@@ -155,11 +177,15 @@ class Places:
         self.vetoed = self.home / "vetoed.json"
         self.prefect = self.home / "prefect"
         self.model = self.home / "model.json"
+        self.model_key = self.keys / "model.key"
+        self.model_use = self.home / "model-use.json"
         self.tokens = self.home / "tokens.json"
         self.door_token = self.keys / "door.token"
         self.socket = _socket_path(self.home)
         self.shown = self.home / "shown"
         self.runs = self.home / "runs.jsonl"
+        self.wired = self.home / "wired.json"
+        self.wired_over = self.home / "wired-over"
 
 
 def _socket_path(home: Path) -> Path:

@@ -23,11 +23,13 @@ from serving.cli import (
     housekeeping,
     keeping,
     leaving,
+    models,
     nights,
     running,
     safekeeping,
     saying,
     watching,
+    wiring,
 )
 from serving.cli.output import error, misused
 from tasks.errors import EverestError, ViewGone, WriteFailed
@@ -69,7 +71,9 @@ for group in (
     saying,
     door,
     agents,
+    models,
     watching,
+    wiring,
     housekeeping,
     keeping,
     leaving,

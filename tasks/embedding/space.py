@@ -41,8 +41,12 @@ WORDS: Final = Gauge(base=0.13, by_cosine=0.0, by_words=0.77)
 """For a row without a vector: what MiniLM's gauge gives at the cosine such a share comes with."""
 
 
+class SpaceAway(Exception):
+    """The process that embeds for a space fails; the reason is told by `str`, in our own words."""
+
+
 class Space(Protocol):
-    """A way to embed; the closed set of them is `Hashed` and `MiniLM`."""
+    """A way to embed; the closed set of them is `Hashed`, `MiniLM` and `Served`."""
 
     @property
     def name(self) -> str:
@@ -70,9 +74,16 @@ class Space(Protocol):
         ...
 
     def documents(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
-        """Return one unit row a text, shape (len(texts), dim); an empty text's row is zero."""
+        """Return one unit row a text, shape (len(texts), dim); an empty text's row is zero.
+
+        Raises:
+            SpaceAway: when another process embeds, and fails.
+        """
         ...
 
     def query(self, text: str) -> NDArray[np.float32]:
-        """Return the unit vector of a query, shape (dim,); zero for an empty text."""
+        """Return the unit vector of a query, shape (dim,).
+
+        Zero for an empty text, and while another process that embeds does not answer in time.
+        """
         ...

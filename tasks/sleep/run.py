@@ -18,7 +18,7 @@ from tasks.domain.ids import lesson_vector_id
 from tasks.domain.proposals import Decision, NoOp, Refusal, Stored
 from tasks.domain.scope import Scope
 from tasks.domain.units import RECALLABLE, Lifecycle
-from tasks.embedding.space import Space
+from tasks.embedding.space import Space, SpaceAway
 from tasks.sleep.decay import decay
 from tasks.sleep.embed import pending
 from tasks.sleep.lessons import lessons
@@ -117,17 +117,23 @@ def embed(
     at: datetime,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Slept:
-    """Give every episode and every recallable lesson a vector in the space now in use."""
+    """Give every episode and every recallable lesson a vector in the space now in use.
+
+    What a space that is away leaves out has none, and is given one another night; that is noted.
+    """
     waiting = [(scope, *_pending(store, scope, space)) for scope in reads.scopes(store.database)]
     total = sum(len(ids) for _, ids, _ in waiting)
     done = 0
-    for scope, ids, texts in waiting:
-        for start in range(0, len(ids), _BATCH):
-            part = slice(start, start + _BATCH)
-            vectors = space.documents(texts[part], lambda _: None)
-            gateway.put_vectors(store, scope, space.name, ids[part], vectors, at=at)
-            done += len(ids[part])
-            progress(done, total)
+    try:
+        for scope, ids, texts in waiting:
+            for start in range(0, len(ids), _BATCH):
+                part = slice(start, start + _BATCH)
+                vectors = space.documents(texts[part], lambda _: None)
+                gateway.put_vectors(store, scope, space.name, ids[part], vectors, at=at)
+                done += len(ids[part])
+                progress(done, total)
+    except SpaceAway as away:
+        return Slept("embed", Counter(embedded=done, left_out=total - done), notes=[str(away)])
     return Slept("embed", Counter(embedded=total))
 
 

@@ -1,0 +1,250 @@
+"""One server of models: what it is asked, by the clock, and every way it may fail to answer.
+
+Invariants: nothing is raised for what a server does, it is told as a `Failure` in our own words;
+only the server named is spoken to, directly, and a redirect is not followed; an answer has a
+deadline as a whole and a largest size; the credential stands in one header and nowhere else.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+from tasks.domain.markers import one_line
+from tasks.errors import SettingInvalid
+
+OLLAMA: Final = "http://127.0.0.1:11434"
+"""Where Ollama listens unless it is told otherwise."""
+_MOST_BYTES: Final = 64 * 1024 * 1024
+_TOLD: Final = 200
+
+
+class Api(StrEnum):
+    """What a server speaks besides chat completions: its own embeddings and pulls, or none."""
+
+    OLLAMA = "ollama"
+    OPENAI = "openai"
+
+
+class Wrong(StrEnum):
+    """In which way a call failed."""
+
+    AWAY = "did not answer"
+    SLOW = "took too long"
+    REFUSED = "refused the request"
+    BROKEN = "answered what cannot be read"
+    OTHER = "answers with another model"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call that came to nothing.
+
+    Attributes:
+        detail: our words, or the server's own for its owner's eyes alone; never put in a log.
+        status: of the HTTP answer, 0 when there was none.
+    """
+
+    wrong: Wrong
+    detail: str = ""
+    status: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.wrong} (HTTP {self.status})" if self.status else str(self.wrong)
+
+
+@dataclass(slots=True)
+class Tally:
+    """How often models were asked, and in which ways that failed.
+
+    Attributes:
+        seconds: spent waiting for answers.
+    """
+
+    asked: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    def note(self, came_to: object, seconds: float) -> None:
+        """Count one call."""
+        self.asked += 1
+        self.seconds += seconds
+        if isinstance(came_to, Failure):
+            self.failed[str(came_to)] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where models are asked.
+
+    Attributes:
+        base: URL without a slash at the end: Ollama's root, or what an OpenAI client is given.
+        key: goes into the Authorization header, if there is one.
+        tally: counts every call made through this server.
+    """
+
+    base: str
+    api: Api
+    key: str | None = field(default=None, repr=False)
+    tally: Tally = field(default_factory=Tally, compare=False)
+
+    @property
+    def chat_url(self) -> str:
+        """Return the base of the chat completions API."""
+        return f"{self.base}/v1" if self.api is Api.OLLAMA else self.base
+
+    def post(self, url: str, body: dict[str, Any], *, timeout: float) -> Any | Failure:
+        """Return the JSON that a POST is answered with; `timeout` is in seconds, for all of it."""
+        return self._told("POST", url, body, timeout)
+
+    def get(self, url: str, *, timeout: float) -> Any | Failure:
+        """Return the JSON that a GET is answered with."""
+        return self._told("GET", url, None, timeout)
+
+    def lines(self, url: str, body: dict[str, Any], *, silence: float) -> Iterator[Any | Failure]:
+        """Yield the JSON lines of an answer as they come; a failure is the last one.
+
+        Args:
+            url: where to post.
+            body: the request.
+            silence: seconds that may pass without a byte.
+        """
+        try:
+            with (
+                self._client(silence) as client,
+                client.stream("POST", url, json=body) as answer,
+            ):
+                if not answer.is_success:
+                    answer.read()
+                    yield _refused(answer.status_code, answer.content)
+                    return
+                yield from map(_json, filter(str.strip, answer.iter_lines()))
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, ValueError) as error:
+            yield _failure(error)
+
+    def _told(self, method: str, url: str, body: dict[str, Any] | None, timeout: float) -> Any:
+        began = time.monotonic()
+        came_to = self._asked(method, url, body, began + timeout, timeout)
+        self.tally.note(came_to, time.monotonic() - began)
+        return came_to
+
+    def _asked(
+        self, method: str, url: str, body: dict[str, Any] | None, until: float, timeout: float
+    ) -> Any | Failure:
+        try:
+            with (
+                self._client(timeout) as client,
+                client.stream(method, url, json=body) as answer,
+            ):
+                data = _within(answer, until)
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, ValueError) as error:
+            return _failure(error)
+        if isinstance(data, Failure):
+            return data
+        return _json(data) if answer.is_success else _refused(answer.status_code, data)
+
+    def _client(self, timeout: float) -> httpx.Client:
+        """Return a client that reads no proxy and no credential from the environment."""
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        certified = self.base.startswith("https:")  # reading the authorities in costs 20 ms
+        return httpx.Client(headers=headers, timeout=timeout, trust_env=False, verify=certified)
+
+
+def base_of(url: str, where: str) -> str:
+    """Return a server's URL as we keep it.
+
+    Args:
+        url: as a person wrote it; `host:port` alone means HTTP, as Ollama reads it too.
+        where: who named it, for the error.
+
+    Raises:
+        SettingInvalid: when it is no URL of a server, or holds a credential.
+    """
+    full = url.strip() if "://" in url else f"http://{url.strip()}"
+    try:
+        parts = urlsplit(full)
+        _ = parts.port
+    except ValueError:
+        raise SettingInvalid(where, "this is no URL of a server") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or set(full) & set(' \t\n"'):
+        raise SettingInvalid(where, "this is no URL of a server; write http://host:port")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        why = "a URL may hold no credential and no query; the key goes into EVEREST_LLM_KEY"
+        raise SettingInvalid(where, why)
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+
+
+def ollama_of(host: str | None) -> str:
+    """Return the URL of the Ollama that OLLAMA_HOST names, as its own client reads it.
+
+    An address to listen on everywhere is asked on this machine.
+
+    Raises:
+        SettingInvalid: when it names no server.
+    """
+    if not host or not host.strip():
+        return OLLAMA
+    parts = urlsplit(base_of(host, "OLLAMA_HOST"))
+    name = parts.hostname or ""
+    name = "127.0.0.1" if name in ("0.0.0.0", "::") else name  # noqa: S104  replaced, not bound
+    port = parts.port or {"https": 443}.get(parts.scheme, 80 if "://" in host else 11434)
+    shown = f"[{name}]" if ":" in name else name
+    return f"{parts.scheme}://{shown}:{port}{parts.path}"
+
+
+def on_this_machine(base: str) -> bool:
+    """Tell whether a server listens on this machine's loopback, so that no text leaves it."""
+    host = urlsplit(base).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _within(answer: httpx.Response, until: float) -> bytes | Failure:
+    """Return an answer's bytes: all before the deadline and no more than there is room for."""
+    parts: list[bytes] = []
+    size = 0
+    for part in answer.iter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > _MOST_BYTES:
+            return Failure(Wrong.BROKEN, "the answer is too long")
+        if time.monotonic() > until:
+            return Failure(Wrong.SLOW)
+    return b"".join(parts)
+
+
+def _json(data: bytes | str) -> Any | Failure:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return Failure(Wrong.BROKEN, "the answer is no JSON")
+
+
+def _failure(error: Exception) -> Failure:
+    if isinstance(error, httpx.TimeoutException):
+        away = isinstance(error, httpx.ConnectTimeout)
+        return Failure(Wrong.AWAY if away else Wrong.SLOW)
+    away = isinstance(error, httpx.ConnectError)
+    return Failure(Wrong.AWAY if away else Wrong.BROKEN, type(error).__name__)
+
+
+def _refused(status: int, data: bytes) -> Failure:
+    return Failure(Wrong.REFUSED, error_in(_json(data)), status)
+
+
+def error_in(answer: object) -> str:
+    """Return what an error body says, in one line; both forms: `{error: text}` and OpenAI's."""
+    said = answer.get("error") if isinstance(answer, dict) else None
+    said = said.get("message") if isinstance(said, dict) else said
+    return one_line(said)[:_TOLD] if isinstance(said, str) else ""
