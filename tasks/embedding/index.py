@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.embedding.words import FUNCTION_WORDS, terms, terms_of, tokens
+from tasks.embedding.words import asked_terms, terms, terms_of, tokens
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -129,12 +129,6 @@ def _around(texts: Sequence[str], groups: Sequence[object], row: int, reach: int
     for near in range(max(0, row - reach), min(len(texts), row + reach + 1)):
         if groups[near] == groups[row]:
             yield texts[near]
-
-
-def asked_terms(query: str) -> list[str]:
-    """Return the distinct terms a query is about; its function words only when it has no others."""
-    distinct = list(dict.fromkeys(terms(query)))
-    return [term for term in distinct if term not in FUNCTION_WORDS] or distinct
 
 
 def build_lexical(texts: Sequence[str]) -> Lexical:
