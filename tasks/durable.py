@@ -77,8 +77,9 @@ def _swap(path: Path, data: bytes, mode: int, still: Callable[[], bool]) -> bool
     make_folder(path.parent)
     part = part_of(path)
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
         try:
+            os.fchmod(descriptor, mode)  # whatever the umask would take from it
             _write_all(descriptor, data)
             passing("swap.written", path.name)
             sync(descriptor)
