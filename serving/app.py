@@ -73,7 +73,8 @@ class App:
         elif _is_ours(admitted.path):
             await self._own(_own_scope(scope, admitted), receive, send)
         else:
-            await self._forward(scope, receive, send, admitted)
+            placed = self._serving.hooks.placed(admitted, scope["headers"])
+            await self._forward(scope, receive, send, placed)
 
     @asynccontextmanager
     async def _lifespan(self, _api: FastAPI) -> AsyncIterator[None]:

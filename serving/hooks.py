@@ -9,16 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
+from serving.admit import Admitted
 from serving.metrics import Counters
 from serving.priming import Decision, Priming
 from serving.problems import problem
+from serving.proxy.apis import Headers
+from serving.proxy.asking import session_in
 from serving.proxy.behind import Behind
 from serving.questions import Questions
 from tasks.domain.clock import utc_now
@@ -29,8 +32,8 @@ from tasks.paused import paused
 from tasks.shown import Told
 
 PATH: Final = "/hook/"
-BUDGET: Final = 0.1
-"""Seconds that an answer may take; the client waits half as much again."""
+BUDGET: Final = 0.09
+"""Seconds that an answer may take; the client waits a little longer."""
 LONGEST: Final = 8 << 20
 """Bytes of an input that are read: a tool call may write a whole file."""
 
@@ -75,6 +78,19 @@ class Hooks:
         agent, _, name = scope["path"].removeprefix(PATH).partition("/")
         await _respond(send, await self.answer(agent, name, data))
 
+    def placed(self, admitted: Admitted, headers: Headers) -> Admitted:
+        """Return a request that names no project as one of its conversation's, if it may be there.
+
+        So a conversation that hooks tell of has one memory, whichever way it is told.
+        """
+        grant = admitted.grant
+        if grant is None or grant.project is not None:
+            return admitted
+        project = self.priming.project_of(session_in(headers))
+        if project is None or not grant.opens(project):
+            return admitted
+        return replace(admitted, grant=grant.narrowed(project))
+
     async def answer(self, agent: str, name: str, data: bytes | None) -> bytes:
         """Return what a hook is to print; nothing when anything goes wrong."""
         one = happening(agent, name, data) if data is not None else None
@@ -114,7 +130,7 @@ class Hooks:
         if isinstance(told, Silence):
             return told.why, b""
         made = decide(told)
-        told.take(made.put)
+        self.priming.take(one, told, made)
         self.behind(partial(self.priming.keep, one, where, made))
         return made.outcome, answer(one, made.text)
 

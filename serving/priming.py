@@ -7,6 +7,7 @@ came too late is none.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +23,7 @@ from tasks.domain.events import Event
 from tasks.domain.ids import digest_of
 from tasks.domain.markers import HEADLESS
 from tasks.domain.scope import Scope
+from tasks.errors import EverestError
 from tasks.hooks.contract import Happening, Prompted, fits
 from tasks.hooks.moments import Point, Silence
 from tasks.prime import Candidate, Moment, Selection
@@ -83,6 +85,18 @@ class Priming:
             return Silence("ignored")
         return self.source.scope(self.app, session.project)
 
+    def project_of(self, session: str) -> str | None:
+        """Return the project of a conversation that hooks told of; None where we are to be silent.
+
+        A memory that cannot be read has no part in it.
+        """
+        known = self.sessions.known(session) if session else None
+        if known is None or known.headless:
+            return None
+        with contextlib.suppress(EverestError):
+            return None if self.folders.is_ignored(known.project) else known.project
+        return None
+
     def told(self, one: Happening, scope: Scope) -> Told | Silence:
         """Return what the conversation was told; the same point is decided once."""
         told = self.shown.told(scope.project_id, one.session)
@@ -114,6 +128,13 @@ class Priming:
             events = events[1:]
         put = Put("", "", (), (), tuple(event.id for event in events), one.model, now)
         return Decision(text, put, Selection(), None)
+
+    def take(self, one: Happening, told: Told, made: Decision) -> None:
+        """Let a decision stand from now on."""
+        told.take(made.put)
+        session = self.sessions.known(one.session)
+        if session is not None and made.moment is Moment.PROMPT:
+            session.primed = True
 
     def keep(self, one: Happening, scope: Scope, made: Decision) -> None:
         """Write down what was decided, for the measure and for whoever decides next."""

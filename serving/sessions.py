@@ -21,10 +21,12 @@ class Session:
     Attributes:
         project: the id of its project.
         headless: a program of ours began it.
+        primed: lessons were chosen at its newest prompt.
     """
 
     project: str
     headless: bool = False
+    primed: bool = False
 
 
 class Sessions:
@@ -53,3 +55,11 @@ class Sessions:
             if found is not None:
                 self._known.move_to_end(name)
             return found
+
+
+def was_primed(session: Session | None) -> bool:
+    """Tell whether a hook chose lessons for the turn that is now answered; it is asked once."""
+    found = session is not None and session.primed
+    if session is not None:
+        session.primed = False
+    return found

@@ -85,7 +85,7 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
     )
     routes = read_routes(settings.routes, os.environ)
     behind, chains = Behind(counters), Chains()
-    source, shown = MemorySource(reader), Shown(places.shown)
+    source, shown, sessions = MemorySource(reader), Shown(places.shown), Sessions()
     day = partial(_day, settings.zone)
     additions = Additions(
         source,
@@ -96,9 +96,10 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
         day,
         utc_now,
         behind,
+        sessions,
     )
     priming = Priming(
-        source, shown, Sessions(), Folders(reader), settings.app, settings.holdout, day, utc_now
+        source, shown, sessions, Folders(reader), settings.app, settings.holdout, day, utc_now
     )
     hooks = Hooks(
         priming, Questions(source.asked, BUDGET * _ENCODING), counters, behind, places.home

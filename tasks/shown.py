@@ -69,10 +69,12 @@ class Told:
     Attributes:
         begins: it has begun, and what is told at a beginning was not told in time.
         kept: it lies on the disk too; when it was removed from there it is gone from here as well.
+        end: how much of its file was read, in bytes; others may append to that.
     """
 
     begins: bool = False
     kept: bool = False
+    end: int = 0
     puts: dict[str, Put] = field(default_factory=dict)
     settled: set[str] = field(default_factory=set)
     events: set[str] = field(default_factory=set)
@@ -98,9 +100,11 @@ class Shown:
         """Return what a conversation was told; it grows by `take`, and is kept by `write`."""
         path = self._path(project_id, conversation)
         with self._alone:
-            found = self._kept.get(path)
-            if found is None or (found.kept and not path.exists()):
-                found = self._kept[path] = _read(path)
+            found, size = self._kept.get(path), _size(path)
+            if found is None or (found.kept and size < found.end):
+                found = self._kept[path] = Told()
+            if size > found.end:
+                _read_on(path, found)
             self._kept.move_to_end(path)
             if len(self._kept) > _IN_MEMORY:
                 self._kept.popitem(last=False)
@@ -139,15 +143,23 @@ def clear(folder: Path) -> None:
     _remove(folder.glob("*.jsonl"))
 
 
-def _read(path: Path) -> Told:
-    told = Told()
+def _size(path: Path) -> int:
+    """Return a file's length in bytes, -1 when it is not there."""
     with contextlib.suppress(OSError):
-        lines = path.read_bytes().split(b"\n")
+        return path.stat().st_size
+    return -1
+
+
+def _read_on(path: Path, told: Told) -> None:
+    """Take what a conversation's file gained, of this process or another; whole lines alone."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        file.seek(told.end)
+        whole, end, _ = file.read().rpartition(b"\n")
+        told.end += len(whole) + len(end)
         told.kept = True
-        for line in lines:
+        for line in whole.split(b"\n"):
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 told.take(_put(orjson.loads(line)))
-    return told
 
 
 def _put(record: dict[str, Any]) -> Put:

@@ -73,3 +73,9 @@ def test_a_turn_that_never_comes_back_is_not_kept_by_key(shown: Shown) -> None:
     keep(shown, "c", put(""))
     told = shown.told(PROJECT, "c")
     assert (told.puts, told.settled) == ({}, {"l1", "l2"})
+
+
+def test_what_another_process_tells_meanwhile_counts_too(shown: Shown, tmp_path: Path) -> None:
+    keep(shown, "c", put("t1"))
+    keep(Shown(tmp_path / "shown"), "c", put("t2"))
+    assert set(shown.told(PROJECT, "c").puts) == {"t1", "t2"}

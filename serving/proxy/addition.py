@@ -21,6 +21,7 @@ from serving.proxy.calls import Call
 from serving.proxy.kinds import Kind
 from serving.proxy.splice import spliced
 from serving.questions import Questions
+from serving.sessions import Session, Sessions, was_primed
 from tasks import handoff as handing
 from tasks import prime
 from tasks.domain.clock import Clock
@@ -67,6 +68,7 @@ class Additions:
         patience: seconds to wait for the meaning of a prompt; after them its words must do.
         day: words an instant.
         behind: does what the client need not wait for.
+        sessions: the conversations that hooks told of.
     """
 
     source: Source
@@ -77,6 +79,7 @@ class Additions:
     day: Callable[[datetime], str]
     clock: Clock
     behind: Behind = field(repr=False)
+    sessions: Sessions = field(repr=False, default_factory=Sessions)
     encoder: ThreadPoolExecutor = field(repr=False, default_factory=partial(ThreadPoolExecutor, 1))
 
     async def __call__(self, call: Call) -> bytes | None:
@@ -91,16 +94,19 @@ class Additions:
         told = self._told(its, project)
         last = its.turns[-1]
         puts = [(turn, told.puts[turn.key]) for turn in its.turns if turn.key in told.puts]
-        if its.kind is Kind.MAIN and _is_due(its, last, told):
+        session = self.sessions.known(its.conversation)
+        if its.kind is Kind.MAIN and _is_due(its, last, told, session):
             told.begins |= its.first
-            read = Questions(self.source.asked, self.patience, self.encoder)
-            question = await read.of(last.words)
+            question = None if was_primed(session) else await self._question(last.words)
             put, selection = await asyncio.to_thread(self._decide, its, last, scope, told, question)
             told.begins = False
             told.take(put)
             puts.append((last, put))
             self.behind(partial(self._keep, its, scope, put, selection))
         return self._with(call.body, puts, scope)
+
+    async def _question(self, words: str) -> Question:
+        return await Questions(self.source.asked, self.patience, self.encoder).of(words)
 
     def _told(self, its: Asked, project: str) -> Told:
         """Return what the conversation was told; one that only begins alike was told nothing."""
@@ -121,12 +127,15 @@ class Additions:
         return spliced(body, wanted) if wanted else None
 
     def _decide(
-        self, its: Asked, turn: Turn, scope: Scope, told: Told, question: Question
+        self, its: Asked, turn: Turn, scope: Scope, told: Told, question: Question | None
     ) -> tuple[Put, Selection]:
-        """Return what to put behind a turn; runs in a thread, and may be too late."""
+        """Return what to put behind a turn; runs in a thread, and may be too late.
+
+        With no question there are no lessons: a hook has seen to them.
+        """
         now = self.clock()
         selection = prime.select(
-            self.source.candidates(question, scope),
+            self.source.candidates(question, scope) if question is not None else (),
             moment=Moment.PROMPT,
             session=its.conversation,
             told=told.settled,
@@ -183,6 +192,11 @@ class Additions:
         self.shown.write(scope.project_id, its.conversation, put)
 
 
-def _is_due(its: Asked, last: Turn, told: Told) -> bool:
-    """Tell whether something may be put behind the last turn that was not put there before."""
-    return its.fresh > 0 and not its.marked and last.key not in told.puts
+def _is_due(its: Asked, last: Turn, told: Told, session: Session | None) -> bool:
+    """Tell whether something may be put behind the last turn that was not put there before.
+
+    Text of ours in a conversation of an unknown hand may have said it all; what hooks put into one
+    that they told of is known.
+    """
+    foreign = its.marked and session is None
+    return its.fresh > 0 and not foreign and last.key not in told.puts

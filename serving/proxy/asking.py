@@ -16,8 +16,9 @@ from typing import Final
 
 import msgspec
 
+from serving.proxy.agents import CODEX, agent_of
 from serving.proxy.anthropic import Anthropic
-from serving.proxy.apis import Api, header
+from serving.proxy.apis import Api, Headers, header
 from serving.proxy.calls import Call
 from serving.proxy.families import AT_SERVER, Body, Family, Made, Message, Result, Speaker
 from serving.proxy.gemini import Gemini
@@ -31,6 +32,7 @@ from tasks.domain.markers import FENCE_OPEN, HEADLESS
 
 _KEPT: Final = 10_000
 _SESSION: Final = b"x-claude-code-session-id"
+_CODEX_SESSIONS: Final = (b"session-id", b"session_id")
 _LONGEST_NAME: Final = 200
 _KEY: Final = 32
 _FAMILIES: Final[tuple[tuple[Api, re.Pattern[str], Family | Kind], ...]] = (
@@ -177,10 +179,20 @@ def _found(call: Call) -> Family | Kind:
     return Kind.NONE
 
 
+def session_in(headers: Headers) -> str:
+    """Return the conversation that an agent's headers name, as its hooks name it too; "" for none.
+
+    What another program's headers of such names mean is not known.
+    """
+    names = _CODEX_SESSIONS if agent_of(headers) == CODEX else (_SESSION,)
+    found = next(filter(None, (header(headers, name) for name in names)), b"")
+    return found.decode("latin-1").strip()[:_LONGEST_NAME]
+
+
 def _named(call: Call, body: Body, chains: Chains) -> str:
-    session = header(call.headers, _SESSION)
-    if session is not None and session.strip():
-        return session.decode("latin-1").strip()[:_LONGEST_NAME]
+    session = session_in(call.headers)
+    if session:
+        return session
     if body.conversation:
         return body.conversation[:_LONGEST_NAME]
     return chains.root(body.follows)[:_LONGEST_NAME] if body.follows else ""
