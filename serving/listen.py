@@ -17,7 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn._types import ASGISendEvent
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from tasks.durable import FOLDER_MODE, make_folder
 from tasks.errors import AddressTaken, WriteFailed
@@ -106,6 +111,11 @@ class Watched(HttpToolsProtocol):
         if self._head is None:
             self._await_head()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; what comes behind a body in chunks is none, whatever it is called."""
+        if self._head is not None:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Hand a head on, unless it is too long."""
         self._head = None
@@ -115,6 +125,8 @@ class Watched(HttpToolsProtocol):
             self._cut(_TOO_LONG)
         self.scope["state"]["target"] = self.url
         super().on_headers_complete()
+        if self.scope["http_version"] == "1.0":
+            self.cycle.__class__ = _Unchunked
 
     def on_body(self, body: bytes) -> None:
         """Wait for the next piece."""
@@ -148,6 +160,30 @@ class Watched(HttpToolsProtocol):
         if not self.transport.is_closing():
             self.transport.write(words)
             self.transport.close()
+
+
+class _Unchunked(RequestResponseCycle):
+    """The answer to a client of HTTP/1.0, which knows no chunks: it ends with the connection."""
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Write a part of the answer."""
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        if message["type"] == "http.response.start":
+            self.response_started = True
+            sent = [*message["headers"], (b"connection", b"close")]
+            lines = [b"%b: %b\r\n" % (name, value) for name, value in sent]
+            self.transport.write(b"".join([STATUS_LINE[message["status"]], *lines, b"\r\n"]))
+        elif message["type"] == "http.response.body":
+            if self.scope["method"] != "HEAD":
+                self.transport.write(message.get("body", b""))
+            if not message.get("more_body", False):
+                self.response_complete = True
+                self.message_event.set()
+                self.transport.close()
+                self.on_response()
 
 
 def _without_h2c(data: bytes) -> bytes:

@@ -137,7 +137,7 @@ def asked(call: Call, project: str, chains: Chains) -> Asked:
         return Asked(found if isinstance(found, Kind) else Kind.NONE, call.model or "")
     try:
         body = found.read(call.body)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return Asked(Kind.NONE, call.model or "")
     model = call.model or body.model
     kind = kind_of(call.headers, model, body)

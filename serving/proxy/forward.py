@@ -166,7 +166,7 @@ class Forward:
 
 
 async def _pass_on(answer: Answer, client: Client, send: Send, reader: _Reader) -> None:
-    headers = incoming(answer.headers)
+    headers = incoming(answer.status, answer.headers)
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     async for piece in answer.pieces():
         await send({"type": "http.response.body", "body": piece, "more_body": True})

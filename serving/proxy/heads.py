@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from serving.grants import PREFIX
@@ -15,6 +16,9 @@ _HOP_BY_HOP: Final = frozenset(
     )
 )
 _NOT_SENT: Final = _HOP_BY_HOP | {b"host", b"expect"}
+_BODILESS: Final = (204, 304)
+_NAME: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_NO_VALUE: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _OURS: Final = b"x-everest-"
 _TOKEN: Final = PREFIX.encode()
 _KEPT_CODINGS: Final = (b"gzip", b"deflate", b"identity")
@@ -43,16 +47,26 @@ def readable(headers: Headers) -> Headers:
     ]
 
 
-def incoming(headers: Headers) -> Headers:
-    """Return an answer's headers for its client: all but those of one connection."""
+def incoming(status: int, headers: Headers) -> Headers:
+    """Return an answer's headers for its client: all but those of one connection.
+
+    Left out are also the length of a body that by the answer's status never comes, and what no
+    header may hold.
+    """
     lowered = [(name.lower(), value) for name, value in headers]
     left_out = _HOP_BY_HOP | _named_by_connection(lowered)
-    return [one for one in lowered if one[0] not in left_out]
+    if status in _BODILESS:
+        left_out |= {b"content-length"}
+    return [one for one in lowered if one[0] not in left_out and _is_sendable(*one)]
 
 
 def without_key(query: str) -> str:
     """Return a query without the credential that Gemini's clients may put there."""
     return "&".join(part for part in query.split("&") if not part.startswith("key="))
+
+
+def _is_sendable(name: bytes, value: bytes) -> bool:
+    return _NAME.fullmatch(name) is not None and _NO_VALUE.search(value) is None
 
 
 def _is_ours(name: bytes, value: bytes) -> bool:

@@ -29,6 +29,8 @@ _MOST_HEADERS: Final = 1000
 _WHOLE: Final = 1 << 20
 """Above this a body is written piece by piece, so that a slow server holds back its sender."""
 _PIECE: Final = 64 * 1024
+_STATUSES: Final = range(200, 600)
+"""Of whole answers; a switch of protocols, which nobody asked for, is none."""
 _LEFT_OUT: Final = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 """Headers that aiohttp would add of its own."""
 
@@ -136,6 +138,9 @@ class _Request:
             allow_redirects=False,
             trace_request_ctx=use,
         )
+        if answer.status not in _STATUSES:
+            answer.close()
+            raise UpstreamFailed(f"status {answer.status}")
         return _AiohttpAnswer(answer)
 
 

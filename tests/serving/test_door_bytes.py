@@ -117,6 +117,54 @@ def test_a_status_its_headers_and_its_body_come_back(
     assert len(upstream.received) == before + 1, "a redirect is the client's to follow"
 
 
+@pytest.mark.parametrize("status", [101, 600, 999])
+def test_a_status_that_is_no_answers_is_told_of(
+    proxy: RunningProxy, upstream: Upstream, status: int
+) -> None:
+    upstream.script = lambda _: Reply([b""], status, length=True)
+    answer = proxy.raw(request("/v1/chat/completions", body=NOTHING))
+    assert status_of(answer) == 502
+    assert f"status {status}" in json.loads(body_of(answer))["error"]["message"]
+
+
+def test_the_length_of_a_body_that_never_comes_breaks_nothing_off(
+    proxy: RunningProxy, upstream: Upstream
+) -> None:
+    """A server may say with a 304 how long the body would be."""
+    upstream.script = lambda got: Reply(
+        [b"x" * 20], 304 if got.path == "/v1/304" else 200, [("etag", "x")], length=True
+    )
+    first = request("/v1/304", method="GET").replace(b"Connection: close\r\n", b"")
+    answer = proxy.raw(first + request("/v1/next", method="GET"))
+    assert answer.startswith(b"HTTP/1.1 304")
+    assert b"etag: x" in answer
+    assert answer.endswith(b"x" * 20)
+
+
+def test_a_header_that_none_may_hold_costs_no_answer(
+    proxy: RunningProxy, upstream: Upstream
+) -> None:
+    odd = [("x-bell", "a\x07b"), ("x-kept", "\xe9 a")]
+    upstream.script = lambda _: Reply([b"ok"], headers=odd, length=True)
+    answer = proxy.raw(request("/v1/models", method="GET"))
+    assert body_of(answer) == b"ok"
+    assert "x-kept: \xe9 a".encode("latin-1") in answer
+    assert b"x-bell" not in answer
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD"])
+def test_an_old_client_gets_no_chunks(proxy: RunningProxy, upstream: Upstream, method: str) -> None:
+    upstream.script = lambda _: Reply([b"one", Pause(0.05), b"two"], length=False)
+    raw = request("/v1/messages", body=NOTHING, method=method)
+    answer = proxy.raw(raw.replace(b" HTTP/1.1\r\n", b" HTTP/1.0\r\n", 1))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200")
+    assert b"transfer-encoding" not in head
+    assert b"connection: close" in head
+    assert body == (b"onetwo" if method == "POST" else b"")
+    assert proxy.raw(raw).endswith(b"3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n" if body else b"\r\n")
+
+
 def test_no_header_is_added_to_an_answer(proxy: RunningProxy, upstream: Upstream) -> None:
     upstream.script = lambda _: Reply([b"x"], headers=[("date", "then")], length=True)
     head = proxy.raw(request("/v1/models", method="GET")).partition(b"\r\n\r\n")[0]
@@ -198,6 +246,16 @@ def test_a_body_in_chunks_arrives_whole(proxy: RunningProxy, upstream: Upstream)
     chunks = b"".join(b"%x\r\n%b\r\n" % (1, ODD_JSON[n : n + 1]) for n in range(len(ODD_JSON)))
     assert status_of(proxy.raw(head + chunks + b"0\r\n\r\n")) == 200
     assert upstream.received[-1].body == ODD_JSON
+
+
+def test_what_comes_behind_a_body_is_no_header(proxy: RunningProxy, upstream: Upstream) -> None:
+    upstream.script = lambda _: Reply([b"ok"], length=True)
+    head = request("/v1/messages", "Transfer-Encoding: chunked", "Content-Type: application/json")
+    late = b"x-late: 1\r\nauthorization: mine\r\nhost: evil.example\r\n"
+    chunks = b"%x\r\n%b\r\n0\r\n%b\r\n" % (len(NOTHING), NOTHING, late)
+    assert status_of(proxy.raw(head + chunks)) == 200
+    assert upstream.received[-1].body == NOTHING
+    assert {"x-late", "authorization"}.isdisjoint(dict(upstream.received[-1].headers))
 
 
 def test_a_body_that_is_no_json_streams_through_unread(
@@ -294,6 +352,13 @@ def _resident(pid: int) -> int:
     status = Path(f"/proc/{pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
     return int(line.split()[1]) * 1024
+
+
+def test_none_of_it_was_a_fault_of_ours(proxy: RunningProxy) -> None:
+    """Runs late: over all that was sent above."""
+    assert proxy.process.stderr is not None
+    os.set_blocking(proxy.process.stderr.fileno(), False)
+    assert b"fault of ours" not in (proxy.process.stderr.read() or b"")
 
 
 def test_a_client_that_asks_before_it_sends_is_told_to_go_on(

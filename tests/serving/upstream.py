@@ -161,14 +161,13 @@ class Upstream:
                 await self._take(step, reader, writer)
             head = [f"HTTP/1.1 {reply.status} Scripted"]
             head += [f"{name}: {value}" for name, value in reply.headers]
-            chunked = (
-                not reply.length and request.method != "HEAD" and reply.status not in (204, 304)
-            )
+            bodiless = request.method == "HEAD" or reply.status in (204, 304)
+            chunked = not reply.length and not bodiless
             head.append(
                 "transfer-encoding: chunked" if chunked else f"content-length: {len(whole)}"
             )
             writer.write("\r\n".join(head).encode("latin-1") + b"\r\n\r\n")
-            for step in reply.steps if request.method != "HEAD" else ():
+            for step in () if bodiless else reply.steps:
                 await self._take(_chunk(step) if chunked else step, reader, writer)
             if chunked:
                 writer.write(b"0\r\n\r\n")
