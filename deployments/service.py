@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from deployments.tether import GRACE
+from tasks.domain.clock import utc_now
 from tasks.durable import FILE_MODE
 from tasks.errors import WriteFailed
 
@@ -52,7 +53,7 @@ class Started:
 
     def __init__(self, service: Service, folder: Path) -> None:
         self.service = service
-        log = _log(service.log)
+        log = log_at(service.log)
         self.process = subprocess.Popen(  # noqa: S603  our own interpreter and modules
             [sys.executable, "-m", "deployments.tether", *service.command],
             stdin=subprocess.PIPE,
@@ -95,8 +96,13 @@ def stop_all(running: list[Started]) -> None:
         one.stop()
 
 
-class _Log(RotatingFileHandler):
+class Log(RotatingFileHandler):
     """A bounded log, the owner's alone; a full disk loses lines of it, not the service."""
+
+    def line(self, text: str) -> None:
+        """Add a line, with the time before it in UTC."""
+        told = f"{utc_now():%Y-%m-%dT%H:%M:%SZ} {text}"
+        self.emit(LogRecord(self.baseFilename, 0, "", 0, told, None, None))
 
     def _open(self) -> TextIOWrapper:
         descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT, FILE_MODE)
@@ -106,19 +112,23 @@ class _Log(RotatingFileHandler):
         """Go on without the line."""
 
 
-def _log(path: Path) -> _Log:
+def log_at(path: Path) -> Log:
+    """Return the log in a file, opened.
+
+    Raises:
+        WriteFailed: when the disk refuses.
+    """
     try:
-        return _Log(path, maxBytes=_LOG_BYTES, backupCount=1)
+        return Log(path, maxBytes=_LOG_BYTES, backupCount=1)
     except OSError as error:
         raise WriteFailed(path, error.strerror or str(error)) from error
 
 
-def _copy(output: IO[bytes], log: _Log) -> None:
+def _copy(output: IO[bytes], log: Log) -> None:
     """Copy what a service prints until it prints no more."""
     with contextlib.closing(log), output:
         for line in output:
-            text = line.decode("utf-8", "replace").rstrip("\n")
-            log.emit(LogRecord(log.baseFilename, 0, "", 0, text, None, None))
+            log.line(line.decode("utf-8", "replace").rstrip("\n"))
 
 
-__all__ = ["Service", "Started", "stop_all"]
+__all__ = ["Log", "Service", "Started", "log_at", "stop_all"]

@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -28,7 +28,7 @@ from deployments.server import (
     refuse_taken_port,
     server_environment,
 )
-from deployments.service import Service, Started, stop_all
+from deployments.service import Log, Service, Started, log_at, stop_all
 from tasks.compose import Setting
 from tasks.domain.clock import iso, utc_now
 from tasks.durable import make_folder, swap_file
@@ -137,6 +137,7 @@ def up(where: Setting, *, tell: Tell, runs: Callable[[Running], None]) -> None:
     with ExitStack() as stack:
         make_folder(home.folder)
         _only_one(stack, home)
+        tell = _kept_too(tell, stack.enter_context(closing(log_at(home.log("up")))))
         home.state.unlink(missing_ok=True)
         zone_name(where.settings.timezone)  # refused here rather than by a service in its log
         watched = prepare(home, port)
@@ -161,6 +162,16 @@ def up(where: Setting, *, tell: Tell, runs: Callable[[Running], None]) -> None:
             for keeper in keepers:
                 keeper.look(tell)
         tell("stopping")
+
+
+def _kept_too(tell: Tell, log: Log) -> Tell:
+    """Return what tells whoever looks on, and keeps it for `everest logs`."""
+
+    def both(words: str) -> None:
+        log.line(words)
+        tell(words)
+
+    return both
 
 
 def _told_of_pause(where: Setting, before: Pause | None, tell: Tell) -> Pause | None:
