@@ -89,12 +89,14 @@ class App:
             lambda: paused(serving.places.home, now=utc_now()) is not None,
         )
         serving.reader.start()
+        serving.collecting.start()
         serving.behind(warm)
         try:
             yield
         finally:
             self._forward = None
             await self.mcp.close()
+            await asyncio.to_thread(serving.collecting.close)
             await asyncio.to_thread(serving.behind.close)  # it appends by the reader
             serving.reader.close()
             await upstream.close()

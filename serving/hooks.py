@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
@@ -24,11 +23,13 @@ from serving.proxy.apis import Headers
 from serving.proxy.asking import session_in
 from serving.proxy.behind import Behind
 from serving.questions import Questions
+from tasks import spool
 from tasks.domain.clock import utc_now
 from tasks.domain.scope import Scope as MemoryScope
-from tasks.hooks.contract import Happening, answer, happening
+from tasks.hooks.contract import Compacting, Ended, Happening, answer, happening
 from tasks.hooks.moments import Arriving, Silence, due
 from tasks.paused import paused
+from tasks.settings import Places
 from tasks.shown import Told
 
 PATH: Final = "/hook/"
@@ -55,14 +56,14 @@ class Hooks:
         priming: what decides.
         questions: how long the meaning of words is waited for.
         behind: does what the agent need not wait for.
-        home: where a pause is noted.
+        places: where a pause and what ended is noted.
     """
 
     priming: Priming
     questions: Questions
     counters: Counters
     behind: Behind = field(repr=False)
-    home: Path
+    places: Places
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -109,11 +110,13 @@ class Hooks:
         return printed
 
     async def _answered(self, one: Happening) -> tuple[str, bytes]:
+        if paused(self.places.home, now=utc_now()) is not None:
+            return "paused", b""
+        if isinstance(one.what, Ended | Compacting):
+            return await asyncio.to_thread(self._noted, one), b""
         point = due(one)
         if isinstance(point, Silence):
             return point.why, b""
-        if paused(self.home, now=utc_now()) is not None:
-            return "paused", b""
         where = await asyncio.to_thread(self.priming.place, one)
         if isinstance(where, Silence):
             return where.why, b""
@@ -123,6 +126,17 @@ class Hooks:
         question = await self.questions.of(point.words)
         found = await asyncio.to_thread(self.priming.source.candidates, question, where)
         return self._settled(one, where, lambda told: self.priming.prime(one, point, found, told))
+
+    def _noted(self, one: Happening) -> str:
+        """Leave word that what was said is to be read; return what came of it."""
+        if one.subagent or not one.transcript:
+            return "nameless"
+        where = self.priming.place(one)
+        if isinstance(where, Silence):
+            return where.why
+        ended = spool.Ended(one.agent.value, one.session, one.transcript)
+        spool.note_end(self.places.spool, ended, at=utc_now())
+        return "noted"
 
     def _settled(self, one: Happening, where: MemoryScope, decide: Decide) -> tuple[str, bytes]:
         """Decide and take note of it in one go, so that two hooks at once never tell the same."""

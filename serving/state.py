@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from serving.admit import Door
+from serving.collecting import Collecting
 from serving.folders import Folders
 from serving.grants import Tokens
 from serving.guard import read_origins
@@ -48,6 +49,7 @@ class Serving:
         client: makes the client for model servers, inside the running loop.
         behind: does what no client waits for.
         hooks: answers what agents' hooks tell.
+        collecting: sees to it that what they left behind is run.
         addition: what is put into proxied requests; None adds nothing.
         tee: who reads proxied answers; None reads none.
     """
@@ -62,6 +64,7 @@ class Serving:
     counters: Counters
     behind: Behind
     hooks: Hooks
+    collecting: Collecting
     client: Callable[[], Upstream] = AiohttpUpstream
     addition: Addition | None = None
     tee: MakeTee | None = None
@@ -101,9 +104,7 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
     priming = Priming(
         source, shown, sessions, Folders(reader), settings.app, settings.holdout, day, utc_now
     )
-    hooks = Hooks(
-        priming, Questions(source.asked, BUDGET * _ENCODING), counters, behind, places.home
-    )
+    hooks = Hooks(priming, Questions(source.asked, BUDGET * _ENCODING), counters, behind, places)
     return Serving(
         settings,
         places,
@@ -115,6 +116,7 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
         counters,
         behind,
         hooks,
+        Collecting(places),
         addition=additions,
         tee=Teeing(reader.relays, chains, utc_now, behind),
         origins=read_origins(settings.origins),

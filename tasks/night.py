@@ -29,6 +29,7 @@ from tasks.evidence.folders import probe
 from tasks.fold import Folded
 from tasks.inbox import take_in
 from tasks.ingest import Ingested
+from tasks.llm.wording import Wordsmith, remember
 from tasks.progress import Progress, Quiet
 from tasks.relayed import read_relay
 from tasks.render.plan import HostLines, Rendered, RenderPlan
@@ -37,6 +38,7 @@ from tasks.runs import recorded
 from tasks.settings import Settings
 from tasks.sleep import run as sleeping
 from tasks.sleep.run import Slept
+from tasks.spool import move_exposures
 from tasks.store import compact as compacting
 from tasks.store import gateway, publish, reads
 from tasks.store.compact import Compacted
@@ -44,6 +46,7 @@ from tasks.store.handle import Store, open_store
 from tasks.store.publish import Published
 from tasks.store.reads import Query, Subject
 from tasks.waypoints import passing
+from tasks.wording import word
 
 FILES: Final = "file"
 """The channel of lines rendered into a host's `MEMORY.md`."""
@@ -61,6 +64,7 @@ class Run:
         at: the one instant that the whole run records.
         after: number of the ledger's last record when the run began.
         seconds: how long each stage took, in order.
+        wordsmith: has a model help with the wording of lessons; None where none is chosen.
         left_out: texts without a vector, since the server that embeds was away.
     """
 
@@ -73,6 +77,7 @@ class Run:
     at: datetime
     after: int
     progress: Progress
+    wordsmith: Wordsmith | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     left_out: int = 0
 
@@ -89,18 +94,29 @@ def opened(
         StoreError: when the store cannot be opened; nothing is changed.
     """
     shown, now, chosen = progress or Quiet(), at or utc_now(), where.space()
+    smith = where.wordsmith()
     held = partial(recorded, where.places.runs, key, at=now, attended=where.attended)
     with open_store(
         where.places, where.settings, at=now, waiting=shown.waiting, held=held
     ) as store:
         last = store.ledger.last_tx
         yield Run(
-            key, store, where.settings, chosen, where.roots, where.host_root, now, last, shown
+            key,
+            store,
+            where.settings,
+            chosen,
+            where.roots,
+            where.host_root,
+            now,
+            last,
+            shown,
+            smith,
         )
 
 
 def fold(run: Run) -> Folded:
-    """Fold what was said since the last night, and what programs left in the inbox."""
+    """Fold what was said since the last night, and what programs and hooks left for it."""
+    move_exposures(run.store.places, at=run.at)
     problems = take_in(run.store.places, run.settings, at=run.at)
     return replace(folding.fold(run.store, at=run.at), problems=tuple(problems))
 
@@ -123,6 +139,15 @@ def embed(run: Run) -> Slept:
     """Give a vector to every unit that has none in the space now in use."""
     run.chosen = renewed(run.chosen, run.store.places.model)
     return _embedded(run, run.progress.advance)
+
+
+def lessons(run: Run) -> Slept:
+    """Run the lessons pass over every project; a model helps to word them where one is chosen."""
+    smith = run.wordsmith
+    slept = sleeping.run_pass(run.store, "lessons", run.chosen.space, at=run.at, word=smith or word)
+    if smith is not None:
+        remember(run.store.places.model_asked, smith.in_vain)
+    return slept
 
 
 def sleep_pass(name: str) -> Callable[[Run], Slept]:

@@ -178,11 +178,13 @@ class Places:
         self.prefect = self.home / "prefect"
         self.model = self.home / "model.json"
         self.model_key = self.keys / "model.key"
+        self.model_asked = self.home / "model-asked.json"
         self.model_use = self.home / "model-use.json"
         self.tokens = self.home / "tokens.json"
         self.door_token = self.keys / "door.token"
         self.socket = _socket_path(self.home)
         self.shown = self.home / "shown"
+        self.spool = self.home / "spool"
         self.runs = self.home / "runs.jsonl"
         self.wired = self.home / "wired.json"
         self.wired_over = self.home / "wired-over"

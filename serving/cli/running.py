@@ -41,6 +41,14 @@ def ingest(
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing unless it fails.")] = False,
+    spooled: Annotated[
+        bool,
+        typer.Option(
+            "--spooled",
+            hidden=True,  # what hooks start, with --quiet
+            help="Read only the transcripts that hooks said are over, then run a due night.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Read new transcripts for recall; learn nothing yet.
@@ -48,10 +56,14 @@ def ingest(
     Example: everest ingest --events happened.jsonl
     """
     from flows import ingest as flow  # noqa: PLC0415  heavy imports wait for their command
+    from serving.cli.spooling import run_spooled  # noqa: PLC0415
     from serving.cli.telling import as_data, in_words, tell_file  # noqa: PLC0415
     from serving.cli.wherever import run_flow, text_of  # noqa: PLC0415
 
     where = setting(transcripts)
+    if spooled:
+        run_spooled(where)
+        return
     told = None if events is None else tell_file(where, events)
     found = run_flow(
         where,

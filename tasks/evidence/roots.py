@@ -71,12 +71,14 @@ def find_transcripts(root: Path) -> Found:
     """Return the session transcripts of a folder, whichever kind of folder it is.
 
     Args:
-        root: a root with `projects/` in it, a projects folder, one project, loose transcripts, or
-            a folder that holds such folders.
+        root: a root with `projects/` in it, a projects folder, one project, loose transcripts, a
+            folder that holds such folders, or one transcript.
 
     Raises:
         NoTranscripts: when `root` itself is not there or cannot be read.
     """
+    if root.name.endswith(_SUFFIXES) and not _unusable(root):
+        return Found((root,))
     try:
         entries = sorted(root.iterdir())
     except OSError as error:
