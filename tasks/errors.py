@@ -17,6 +17,7 @@ EverestError
 │   ├── WiredDamaged
 │   ├── ModelUnavailable
 │   ├── NotOurs
+│   ├── CrontabFailed
 │   └── SettingInvalid
 ├── Refused               3   the gateway or a person's earlier decision says no
 ├── StoreError            4   the store cannot be used as it is
@@ -164,6 +165,16 @@ class WiredDamaged(UsageError):
         super().__init__(
             f"{path} cannot be read ({why}); move it away and run this again: "
             "what is wired is then known by its marks alone"
+        )
+
+
+class CrontabFailed(UsageError):
+    """The person's crontab cannot be read or written; nothing of it was changed."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"nights cannot be put into your crontab: {why}. "
+            "Install cron, or let `everest up --install` run them"
         )
 
 
