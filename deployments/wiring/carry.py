@@ -15,6 +15,7 @@ from typing import Final
 
 from deployments.wiring.data import Path as Steps
 from deployments.wiring.data import Unwirable
+from deployments.wiring.door import PLACES
 from deployments.wiring.files import (
     beside_its_owner,
     check_writable,
@@ -28,12 +29,25 @@ from deployments.wiring.files import (
 from deployments.wiring.jsonc import Unreadable
 from deployments.wiring.machine import Agent
 from deployments.wiring.record import Note, Record, digest, note_of, read_record, write_record
-from deployments.wiring.wishes import Editor, Entry, Kept, Option, Target, fulfil, withdraw
+from deployments.wiring.wishes import (
+    Editor,
+    Entry,
+    Kept,
+    Option,
+    Target,
+    fulfil,
+    withdraw,
+    withdraw_from,
+)
 from tasks.durable import locked
 from tasks.errors import AgentFileInTheWay, AgentFileUnreadable, EverestError
+from tasks.hooks.wired import MARK
 from tasks.settings import Places
 
 _TRIES: Final = 5
+_ONLY_SET_UP: Final = (MARK.encode(), b"/t/everest_")
+_NAME: Final = b"everest"
+"""Stands in everything that we write: a file without it holds nothing of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +128,15 @@ def plan_undoing(places: Places, agents: Iterable[Agent]) -> Plan:
     return _plan((agent, target, undone(target)) for agent in known for target in agent.targets)
 
 
+def plan_leaving(places: Places, agents: Iterable[Agent], record: Record) -> Plan:
+    """Return what has to be changed for agents to ask their own servers again."""
+
+    def left(target: Target) -> Callable[[bytes | None], Outcome]:
+        return lambda seen: _left(target, seen, record, places)
+
+    return _plan((agent, target, left(target)) for agent in agents for target in agent.targets)
+
+
 def carry_out(places: Places, change: Change, *, at: datetime) -> None:
     """Change one file, durably; a file that its agent writes meanwhile is planned anew.
 
@@ -149,6 +172,8 @@ def _plan(
 
 
 def _wired(target: Target, seen: bytes | None, record: Record, places: Places) -> Outcome:
+    if not target.wishes:
+        return _undone(target, seen, record, places)
     note = record.of(target.path)
     editor = _read(target, seen)
     with _explained(target.path):
@@ -156,6 +181,8 @@ def _wired(target: Target, seen: bytes | None, record: Record, places: Places) -
     after = new.text.encode()
     if note is not None and _unchanged(note, seen):
         return Outcome(after, _copy(places, note), kept)
+    if note is None and not _set_up(seen):  # what a person registered by hand is theirs
+        return Outcome(after, seen, kept)
     return Outcome(after, _stripped(target, seen, note, places), kept)
 
 
@@ -167,12 +194,25 @@ def _undone(target: Target, seen: bytes | None, record: Record, places: Places) 
     return Outcome(_stripped(target, seen, note, places), None, None)
 
 
+def _left(target: Target, seen: bytes | None, record: Record, places: Places) -> Outcome:
+    note = record.of(target.path)
+    if note is None or seen is None or not set(note.kept().put) & set(PLACES):
+        return Outcome(seen, None, note.kept() if note else None)
+    kept = note.kept().without(PLACES)
+    with _explained(target.path):
+        bare = withdraw_from(_read(target, seen), note.kept(), PLACES, str(places.home))
+    if not kept.put and not bare.data:
+        return _undone(target, seen, record, places)
+    before = _copy(places, note) if _unchanged(note, seen) else None
+    return Outcome(bare.text.encode(), before, kept)
+
+
 def _stripped(
     target: Target, seen: bytes | None, note: Note | None, places: Places
 ) -> bytes | None:
     """Return a file without what is ours; None when it was ours alone, or there is none."""
-    if seen is None:
-        return None
+    if seen is None or (note is None and _NAME not in seen.lower()):
+        return seen
     editor = _read(target, seen)
     kept = note.kept() if note else Kept()
     with _explained(target.path):
@@ -183,7 +223,7 @@ def _stripped(
 
 
 def _places_of(target: Target) -> Sequence[Steps]:
-    return [wish.path for wish in target.wishes if isinstance(wish, Entry | Option)]
+    return [*(wish.path for wish in target.wishes if isinstance(wish, Entry | Option)), *PLACES]
 
 
 def _read(target: Target, seen: bytes | None) -> Editor:
@@ -200,6 +240,11 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except Unwirable as error:
         raise AgentFileInTheWay(path, str(error)) from None
+
+
+def _set_up(seen: bytes | None) -> bool:
+    """Tell whether a file holds what only a set-up puts there."""
+    return seen is not None and any(one in seen for one in _ONLY_SET_UP)
 
 
 def _unchanged(note: Note, seen: bytes | None) -> bool:

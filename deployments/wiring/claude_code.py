@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from deployments.wiring.dialect import WITH_MARK, ignored
 from deployments.wiring.machine import SERVER, Agent, Machine, Ours
+from deployments.wiring.peek import flag, peek
 from deployments.wiring.spans import JsonText
+from deployments.wiring.upstream import elsewhere
 from deployments.wiring.wishes import Entry, Hook, Option, Target, Wish
 
 NAME: Final = "claude-code"
@@ -20,6 +24,7 @@ EVENTS: Final = (
 )
 TIMEOUT: Final = 5
 """Seconds after which Claude Code gives up; our own deadline is far shorter."""
+_ADDRESS: Final = ("env", "ANTHROPIC_BASE_URL")
 
 
 def look(machine: Machine, ours: Ours) -> Agent:
@@ -33,8 +38,13 @@ def look(machine: Machine, ours: Ours) -> Agent:
         )
         for event in EVENTS
     ]
+    settings = peek(folder / "settings.json", JsonText)
+    notes = [*ignored(folder / "settings.json", WITH_MARK), *ignored(state, WITH_MARK)]
+    notes += _off(machine, settings)
     if ours.door:
-        hooks.append(Option(("env", "ANTHROPIC_BASE_URL"), ours.door))
+        refused = elsewhere(ours, flag(settings, *_ADDRESS), "anthropic")
+        notes += refused
+        hooks += () if refused else (Option(_ADDRESS, ours.door),)
     entry = {"type": "stdio", **ours.server()}
     return Agent(
         NAME,
@@ -45,6 +55,7 @@ def look(machine: Machine, ours: Ours) -> Agent:
             Target(folder / "settings.json", JsonText, tuple(hooks)),
             Target(state, JsonText, (Entry(("mcpServers", SERVER), entry),), locked=True),
         ),
+        tuple(notes),
     )
 
 
@@ -59,3 +70,27 @@ def state_file(machine: Machine) -> Path:
     usual = (folder if named else machine.home) / ".claude.json"
     old = folder / ".config.json"
     return old if old.is_file() and not usual.exists() else usual
+
+
+def _off(machine: Machine, settings: Any) -> Iterator[str]:
+    """Yield what keeps hooks or the server of ours from running."""
+    if flag(settings, "disableAllHooks") is True:
+        yield "disableAllHooks is true in your settings: no hook runs until that is taken out"
+    folder = "Library/Application Support/ClaudeCode" if machine.mac else "etc/claude-code"
+    managed = machine.system / folder
+    for path in (managed / "managed-settings.json", *_fragments(managed)):
+        found = peek(path, JsonText)
+        for name in ("disableAllHooks", "allowManagedHooksOnly"):
+            if flag(found, name) is True:
+                yield f"{name} is true in {path}, your administrator's: our hooks do not run"
+        if flag(found, "allowManagedMcpServersOnly") is True:
+            yield f"allowManagedMcpServersOnly is true in {path}: our server does not run"
+    if (managed / "managed-mcp.json").is_file():
+        yield f"{managed / 'managed-mcp.json'} alone says which servers run: ours does not"
+
+
+def _fragments(managed: Path) -> list[Path]:
+    try:
+        return sorted((managed / "managed-settings.d").glob("*.json"))
+    except OSError:
+        return []

@@ -7,28 +7,48 @@ agent wrote its file in between, and then the same things are done to what it wr
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from deployments.wiring import claude_code
-from deployments.wiring.carry import Change, Plan, carry_out, forget, plan_undoing
+from deployments.wiring import applications, claude_code, codex, gemini
+from deployments.wiring.carry import (
+    Change,
+    Plan,
+    carry_out,
+    forget,
+    plan_leaving,
+    plan_undoing,
+    plan_wiring,
+)
 from deployments.wiring.data import Unwirable
+from deployments.wiring.door import door, proxied
+from deployments.wiring.dotenv import EnvText
 from deployments.wiring.files import read, text_of
 from deployments.wiring.jsonc import Unreadable
 from deployments.wiring.machine import Agent, Machine, Ours, machine_of, ours_of
 from deployments.wiring.record import Note, read_record
 from deployments.wiring.spans import JsonText
-from deployments.wiring.wishes import Target, present
+from deployments.wiring.tomls import TomlText
+from deployments.wiring.wishes import Editor, Target, present
 from tasks.compose import Setting
 from tasks.domain.clock import utc_now
 from tasks.errors import EverestError, UsageError
 from tasks.settings import Places
 
-_MODULES: Final = (claude_code,)
-NAMES: Final = tuple(module.NAME for module in _MODULES)
+_LOOKS: Final[Mapping[str, Callable[[Machine, Ours], Agent]]] = {
+    claude_code.NAME: claude_code.look,
+    codex.NAME: codex.look,
+    gemini.NAME: gemini.look,
+    applications.DESKTOP: applications.claude_desktop,
+    applications.CURSOR: applications.cursor,
+    applications.WINDSURF: applications.windsurf,
+    applications.VSCODE: applications.vscode,
+}
+NAMES: Final = tuple(_LOOKS)
+_EDITORS: Final[Mapping[str, Callable[[str], Editor]]] = {".toml": TomlText, ".json": JsonText}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +66,6 @@ class Wiring:
     failures: tuple[EverestError, ...]
 
 
-def agents_of(machine: Machine, ours: Ours) -> list[Agent]:
-    """Return every agent that can be wired, found or not."""
-    return [module.look(machine, ours) for module in _MODULES]
-
-
 def chosen(agents: Sequence[Agent], named: Sequence[str]) -> list[Agent]:
     """Return the agents that were named, else those that are here.
 
@@ -61,6 +76,25 @@ def chosen(agents: Sequence[Agent], named: Sequence[str]) -> list[Agent]:
         if name not in NAMES:
             raise UsageError(f"no agent {name!r}; agents: {', '.join(NAMES)}")
     return [one for one in agents if (one.name in named if named else one.found)]
+
+
+def planned_wiring(
+    where: Setting, named: Sequence[str], *, proxy: Sequence[str] = ()
+) -> tuple[list[Agent], Plan]:
+    """Return agents, and what has to be changed for those named, or those here, to be wired.
+
+    Args:
+        where: what this process works with.
+        named: the agents; none for those that are here.
+        proxy: those among them that are to be pointed at the proxy.
+
+    Raises:
+        UsageError: when a name is no agent's.
+        SettingInvalid, WiredDamaged: as `present_agents`.
+    """
+    agents = present_agents(where, proxy)
+    picked = chosen(agents, named)
+    return picked or agents, plan_wiring(where.places, picked)
 
 
 def wire(places: Places, changes: Iterable[Change], *, at: datetime) -> list[EverestError]:
@@ -77,15 +111,41 @@ def wire(places: Places, changes: Iterable[Change], *, at: datetime) -> list[Eve
     return failures
 
 
+def present_agents(where: Setting, named: Sequence[str] = ()) -> list[Agent]:
+    """Return every agent, with what is to be wired into it; files are read, none is changed.
+
+    Args:
+        where: what this process works with.
+        named: agents that are to be pointed at the proxy, beside those that are already.
+
+    Raises:
+        SettingInvalid: when agents cannot be pointed at the proxy.
+        WiredDamaged: when the record cannot be read.
+    """
+    machine, plain = machine_of(os.environ), ours_of(where, os.environ)
+    pointed = {*named, *proxied(read_record(where.places.wired))}
+    led = ours_of(where, os.environ, door(where)) if pointed else plain
+    return [look(machine, led if name in pointed else plain) for name, look in _LOOKS.items()]
+
+
 def wirings(where: Setting) -> list[Wiring]:
-    """Return every agent that is here or was wired, and how it stands."""
-    agents = agents_of(machine_of(os.environ), ours_of(where, os.environ))
+    """Return every agent that is here or was wired, and how it stands.
+
+    Raises:
+        SettingInvalid, WiredDamaged: as `present_agents`.
+    """
     noted = {note.agent for note in read_record(where.places.wired).files}
     return [
         _standing(one, touched=one.name in noted)
-        for one in agents
+        for one in present_agents(where)
         if one.found or one.name in noted
     ]
+
+
+def planned_leaving(where: Setting, named: Sequence[str] = ()) -> Plan:
+    """Return what changes for agents to ask their own servers again, hooks and tools staying."""
+    record = read_record(where.places.wired)
+    return plan_leaving(where.places, _known(where, named), record)
 
 
 def planned_undoing(where: Setting, named: Sequence[str] = ()) -> Plan:
@@ -95,16 +155,7 @@ def planned_undoing(where: Setting, named: Sequence[str] = ()) -> Plan:
         UsageError: when a name is no agent's.
         WiredDamaged: when the record cannot be read.
     """
-    agents = agents_of(machine_of(os.environ), ours_of(where, os.environ))
-    chosen(agents, named)
-    known = {target.path for agent in agents for target in agent.targets}
-    moved = [
-        _moved(note)
-        for note in read_record(where.places.wired).files
-        if Path(note.path) not in known
-    ]
-    picked = [one for one in [*agents, *moved] if not named or one.name in named]
-    return plan_undoing(where.places, picked)
+    return plan_undoing(where.places, _known(where, named))
 
 
 def undo(where: Setting) -> list[EverestError]:
@@ -117,9 +168,21 @@ def undo(where: Setting) -> list[EverestError]:
     return [*plan.failures, *wire(where.places, plan.changes, at=utc_now())]
 
 
+def _known(where: Setting, named: Sequence[str]) -> list[Agent]:
+    """Return every agent, and beside them the files that were wired and are no agent's now."""
+    machine, ours = machine_of(os.environ), ours_of(where, os.environ)
+    agents = [look(machine, ours) for look in _LOOKS.values()]
+    chosen(agents, named)
+    files = {target.path for agent in agents for target in agent.targets}
+    noted = read_record(where.places.wired).files
+    moved = [_moved(note) for note in noted if Path(note.path) not in files]
+    return [one for one in [*agents, *moved] if not named or one.name in named]
+
+
 def _moved(note: Note) -> Agent:
     """Return an agent for a file that was wired and is no longer where its agent is looked for."""
-    target = Target(Path(note.path), JsonText, ())
+    editor = _EDITORS.get(Path(note.path).suffix, JsonText)
+    target = Target(Path(note.path), EnvText if Path(note.path).name == ".env" else editor, ())
     return Agent(note.agent, note.agent, found=False, looked=(), targets=(target,))
 
 

@@ -18,6 +18,7 @@ from tasks.hooks.wired import MARK, is_ours
 HOOKS: Final = "hooks"
 _TOKEN: Final = "/t/everest_"  # noqa: S105  what stands before a token in an address of ours
 _NAMES_HOME: Final = "EVEREST_HOME"
+_PROVIDER: Final = (("model_provider",), "everest")
 
 
 class Editor(Protocol):
@@ -106,6 +107,14 @@ class Kept:
     put: dict[Steps, Any] = field(default_factory=dict)
     old: dict[Steps, Any] = field(default_factory=dict)
 
+    def without(self, paths: Sequence[Steps]) -> Kept:
+        """Return it without what was put at some places."""
+        return Kept(
+            self.made,
+            {path: value for path, value in self.put.items() if path not in paths},
+            {path: value for path, value in self.old.items() if path not in paths},
+        )
+
 
 @dataclass(slots=True)
 class _Notebook:
@@ -160,7 +169,12 @@ def withdraw(editor: Editor, kept: Kept, paths: Sequence[Steps], home: str) -> E
         line = _line(editor, event, group, handler)
         if is_ours(line, Path(home)):
             editor = _without_handler(editor, event, group, handler)
-    for path in dict.fromkeys([*kept.put, *paths]):
+    return withdraw_from(editor, kept, [*kept.put, *paths], home)
+
+
+def withdraw_from(editor: Editor, kept: Kept, paths: Sequence[Steps], home: str) -> Editor:
+    """Return a text without what is ours at some places, and without containers that we made."""
+    for path in dict.fromkeys(paths):
         editor = _taken_back(editor, path, kept, home)
     for path in sorted(kept.made, key=len, reverse=True):
         if editor.get(path) in ({}, []):
@@ -287,7 +301,7 @@ def _taken_back(editor: Editor, path: Steps, kept: Kept, home: str) -> Editor:
     if isinstance(now, dict):
         ours = _of_home(now, home)
     else:
-        ours = marked(now) or kept.put.get(path) == now
+        ours = marked(now) or kept.put.get(path) == now or (path, now) == _PROVIDER
     if now is None or not ours:
         return editor
     if path in kept.old:

@@ -60,10 +60,16 @@ def writing_project(memory: Memory, project: str | None) -> Identified:
 def named(project: str | None) -> str:
     """Return how another process of this machine is told of the project: by name or folder.
 
+    An application that was started from a desktop stands at the root, where nobody works: what is
+    said there is said at home.
+
     Raises:
         UsageError: when none is named and the present folder is gone.
     """
-    return _cwd() if project is None else _absolute(project)
+    if project is not None:
+        return _absolute(project)
+    here = _cwd()
+    return str(absolute(Path("~"))) if here == os.sep else here
 
 
 def _here(memory: Memory) -> Identified:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,55 +35,65 @@ def add_to(app: typer.Typer) -> None:
     app.command()(setup)
 
 
-def setup(
+def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
     agent: Names = None,
+    proxy: Annotated[
+        bool, typer.Option("--proxy", help="Lead their requests through the proxy, too.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change; change nothing.")
     ] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Take everything of ours out.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Take it all out again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Wire the agents that are here: their hooks and tools.
 
     It shows what it changes and asks first. All else in their files stays as
-    it is, and a copy of each is kept.
+    it is, and a copy of each is kept. While the proxy is down, an agent led
+    through it stops; --undo --proxy takes out that alone.
 
     Example: everest setup --dry-run
     """
     where, named = setting(), agent or []
-    agents, plan = _undoing(where, named) if undo else _wiring(where, named)
+    agents, plan = _planned(where, named, proxy=proxy, undo=undo)
     changes = [one for one in plan.changes if one.changes]
     if not as_json:
-        say(_found(agents, named) if not undo else [])
+        say(_found(agents, named))
         _show(changes)
     failures = list(plan.failures)
     if not dry_run:
         if changes and not yes:
             _confirm(changes)
-        failures += _carried_out(where, plan)
-    done = [one for one in changes if not dry_run]
+        if proxy and not undo and changes:
+            agents, plan = _with_token(where, named)
+        failures = [*plan.failures, *_carried_out(where, plan)]
     if as_json:
         put(_as_data(agents, changes, failures, done=not dry_run))
     else:
-        say(_in_words(agents, changes, done, undo=undo))
+        say(_in_words(agents, changes, done=not dry_run, undo=undo))
     _fail(failures)
 
 
-def _wiring(where: Setting, named: Sequence[str]) -> tuple[list[Agent], Plan]:
-    from deployments.wiring.carry import plan_wiring  # noqa: PLC0415
-    from deployments.wiring.machine import machine_of, ours_of  # noqa: PLC0415
-    from deployments.wiring.setup import agents_of, chosen  # noqa: PLC0415
+def _planned(
+    where: Setting, named: Sequence[str], *, proxy: bool, undo: bool
+) -> tuple[list[Agent], Plan]:
+    """Return the agents that it is about, none for an undo, and what is to be changed."""
+    from deployments.wiring import setup as wiring  # noqa: PLC0415
 
-    agents = agents_of(machine_of(os.environ), ours_of(where, os.environ))
-    picked = chosen(agents, named)
-    return picked or agents, plan_wiring(where.places, picked)
+    if undo:
+        plan = wiring.planned_leaving if proxy else wiring.planned_undoing
+        return [], plan(where, named)
+    return wiring.planned_wiring(where, named, proxy=named or wiring.NAMES if proxy else ())
 
 
-def _undoing(where: Setting, named: Sequence[str]) -> tuple[list[Agent], Plan]:
-    from deployments.wiring.setup import planned_undoing  # noqa: PLC0415
+def _with_token(where: Setting, named: Sequence[str]) -> tuple[list[Agent], Plan]:
+    """Make the token that agents get, and plan again with it."""
+    from serving.grants import first_token  # noqa: PLC0415
 
-    return [], planned_undoing(where, named)
+    places = where.places
+    first_token(places.tokens, places.door_token, app=where.settings.app, made=utc_now())
+    return _planned(where, named, proxy=True, undo=False)
 
 
 def _carried_out(where: Setting, plan: Plan) -> list[EverestError]:
@@ -98,7 +107,7 @@ def _found(agents: Sequence[Agent], named: Sequence[str]) -> Iterator[str]:
     here = [one for one in agents if one.found]
     if here:
         yield f"Found: {', '.join(one.title for one in here)}."
-    elif not named:
+    elif agents and not named:
         yield "No agent was found. Looked for:"
     for one in agents if named or not here else ():
         if not one.found:
@@ -128,7 +137,7 @@ def _confirm(changes: Sequence[Change]) -> None:
 
 
 def _in_words(
-    agents: Sequence[Agent], changes: Sequence[Change], done: Sequence[Change], *, undo: bool
+    agents: Sequence[Agent], changes: Sequence[Change], *, done: bool, undo: bool
 ) -> Iterator[str]:
     """Yield what was done, what to know about it, and what to do next."""
     if not changes:
@@ -136,7 +145,7 @@ def _in_words(
     elif not done:
         yield f"{count(len(changes), 'file')} would change; none was."
     else:
-        yield f"{count(len(done), 'file')} changed."
+        yield f"{count(len(changes), 'file')} changed."
     for one in agents:
         yield from (f"{one.title}: {note}" for note in one.notes if one.found)
     if not undo and any(one.found for one in agents):
