@@ -15,10 +15,11 @@ from typing import Any, Final
 
 from serving.folders import Folders
 from serving.proxy.addition import Source
+from serving.reader import Reader
 from serving.sessions import Sessions
 from tasks import handoff as handing
 from tasks import prime
-from tasks.domain.clock import Clock
+from tasks.domain.clock import Clock, local_day, utc_now
 from tasks.domain.events import Event
 from tasks.domain.ids import digest_of
 from tasks.domain.markers import HEADLESS
@@ -27,6 +28,7 @@ from tasks.errors import EverestError
 from tasks.hooks.contract import Happening, Prompted, fits
 from tasks.hooks.moments import Point, Silence
 from tasks.prime import Candidate, Moment, Selection
+from tasks.settings import Settings
 from tasks.shown import Put, Shown, Told
 
 CHANNEL: Final = "hook"
@@ -143,6 +145,23 @@ class Priming:
             self.source.expose(body, scope, made.put.at)
         if made.put.settled or made.put.events:
             self.shown.write(scope.project_id, one.session, made.put)
+
+
+def priming_of(
+    settings: Settings, reader: Reader, source: Source, shown: Shown, sessions: Sessions
+) -> Priming:
+    """Return what decides for the person's own conversations."""
+    zone = settings.zone
+    return Priming(
+        source,
+        shown,
+        sessions,
+        Folders(reader),
+        settings.app,
+        settings.holdout,
+        lambda at: str(local_day(at, zone)),
+        utc_now,
+    )
 
 
 def _turn(one: Happening) -> str:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
-from functools import partial
+from datetime import datetime
 from typing import Final
 
 from serving.admit import Door
 from serving.collecting import Collecting
-from serving.folders import Folders
 from serving.grants import Tokens
 from serving.guard import read_origins
 from serving.hooks import BUDGET, Hooks
 from serving.metrics import Counters
-from serving.priming import Priming
+from serving.priming import priming_of
 from serving.projects import Projects
 from serving.proxy.addition import Additions
 from serving.proxy.asking import Chains
@@ -89,21 +87,18 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
     routes = read_routes(settings.routes, os.environ)
     behind, chains = Behind(counters), Chains()
     source, shown, sessions = MemorySource(reader), Shown(places.shown), Sessions()
-    day = partial(_day, settings.zone)
     additions = Additions(
         source,
         shown,
         chains,
         settings.holdout,
         settings.proxy_budget * _ENCODING,
-        day,
+        lambda at: str(local_day(at, settings.zone)),
         utc_now,
         behind,
         sessions,
     )
-    priming = Priming(
-        source, shown, sessions, Folders(reader), settings.app, settings.holdout, day, utc_now
-    )
+    priming = priming_of(settings, reader, source, shown, sessions)
     hooks = Hooks(priming, Questions(source.asked, BUDGET * _ENCODING), counters, behind, places)
     return Serving(
         settings,
@@ -121,7 +116,3 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
         tee=Teeing(reader.relays, chains, utc_now, behind),
         origins=read_origins(settings.origins),
     )
-
-
-def _day(zone: tzinfo, at: datetime) -> str:
-    return str(local_day(at, zone))
