@@ -10,7 +10,9 @@ from pathlib import Path
 from tasks.embedding.choose import Chosen, choose
 from tasks.errors import SettingInvalid
 from tasks.evidence.roots import claude_roots
+from tasks.llm.configured import client_of
 from tasks.llm.keys import key_of_choice
+from tasks.llm.wording import Wordsmith, remembered
 from tasks.settings import Places, Settings, absolute
 
 
@@ -33,6 +35,13 @@ class Setting:
     def space(self) -> Chosen:
         """Return the embedding space in use; no model is loaded by that."""
         return space_of(self.settings, self.places)
+
+    def wordsmith(self) -> Wordsmith | None:
+        """Return what has a model help with the wording of one run; None when none is chosen."""
+        client = client_of(self.settings, self.places)
+        if client is None:
+            return None
+        return Wordsmith(client, remembered(self.places.model_asked))
 
 
 def space_of(settings: Settings, places: Places) -> Chosen:

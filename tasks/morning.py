@@ -27,6 +27,7 @@ from tasks.domain.report import (
 from tasks.durable import swap_file
 from tasks.gathering import Gathered
 from tasks.ingest import Ingested
+from tasks.llm.use import Use, in_words, keep_uses, trouble_of, uses
 from tasks.night import Run, projects
 from tasks.reconcile import Reconciled
 from tasks.render.commands import shell_word
@@ -87,7 +88,10 @@ def morning(run: Run, parts: Parts) -> NightReport:
     if now.since != run.after:
         own = replace(now, since=run.after, runs_since=last.runs if last else 0)
         report = replace(report, alone=_report(run, parts, day, own))
-    if last is None or not today or last.tx != now.tx or _gone_wrong(run, last.runs):
+    found = _uses(run)
+    keep_uses(run.store.places.model_use, found)
+    wrong = any(use.went_wrong for use in found)
+    if last is None or not today or last.tx != now.tx or wrong or _gone_wrong(run, last.runs):
         mark = f"\n<!-- everest:night {json.dumps(asdict(now))} -->\n"
         swap_file(run.store.places.morning, (as_markdown(report) + mark).encode())
         passing("morning.written")
@@ -148,6 +152,7 @@ def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
         unsure=parts.reconciled.questions,
         waiting=sum(slept.counts["left"] for slept in parts.slept),
         problems=(*_broken_off(run, mark.runs_since), *_problems(run, parts)),
+        models=tuple(filter(None, map(in_words, _uses(run)))),
         stages=tuple(StageTime(name, seconds) for name, seconds in run.seconds.items()),
     )
 
@@ -183,6 +188,7 @@ def _problems(run: Run, parts: Parts) -> Iterator[str]:
     yield from _some(parts.ingested.problems)
     if run.chosen.instead:
         yield f"Meanings are compared by {run.chosen.why}."
+    yield from (trouble for use in _uses(run) for trouble in trouble_of(use))
     yield from parts.folded.problems
     if parts.folded.bad:
         yield f"{parts.folded.bad} journal lines could not be read and were passed over."
@@ -190,6 +196,10 @@ def _problems(run: Run, parts: Parts) -> Iterator[str]:
         yield f"{run.store.caught_up} ledger records were applied that an earlier run left."
     yield from parts.reconciled.problems
     yield from problems_of(parts.rendered)
+
+
+def _uses(run: Run) -> tuple[Use, ...]:
+    return uses(run.chosen.space, run.wordsmith, run.left_out)
 
 
 def _some(problems: list[str]) -> Iterable[str]:

@@ -17,6 +17,7 @@ from tasks.domain.proposals import Actor
 from tasks.domain.ran import Outcome, completed_nights
 from tasks.domain.units import Project
 from tasks.errors import EverestError
+from tasks.llm.use import in_words, kept_uses, of_data, trouble_of
 from tasks.memory import Memory
 from tasks.paused import paused
 from tasks.runs import known_runs
@@ -160,6 +161,7 @@ def _status(where: Setting) -> dict[str, Any]:
         "paused": _pause(where),
         **_runs(where),
         "embedding": _embedding(where),
+        "models": kept_uses(where.places.model_use),
         "projects": len(memory.projects),
         "sessions": len(view.listed("sessions")) if view else 0,
         "lessons": _lessons(memory),
@@ -215,6 +217,8 @@ def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str
         began = _minute(wrong["began"], zone)
         yield "last failure", f"{wrong['flow']} of {began} {wrong['outcome']}{why}"
     yield "embedding", told["embedding"]
+    for use in filter(None, map(of_data, told["models"])):
+        yield f"{use.what} model", " ".join([in_words(use), *trouble_of(use)]).strip() or use.model
     yield "projects", str(told["projects"])
     yield "sessions", str(told["sessions"])
     yield "lessons", _counted(told["lessons"])

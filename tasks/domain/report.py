@@ -193,6 +193,7 @@ class NightReport:
         held: texts a person has to look at before they may become lessons.
         unsure: file changes that could mean two things.
         problems: what went wrong and what was done instead, one sentence each.
+        models: what models were asked for, a sentence each.
         waiting: corrections, errors and surprises that teach nothing until they come up again.
         alone: the same of this run alone, where the report tells of earlier ones too.
     """
@@ -211,6 +212,7 @@ class NightReport:
     shelf: Shelf = field(default_factory=Shelf)
     unsure: tuple[Question, ...] = ()
     problems: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     waiting: int = 0
     stages: tuple[StageTime, ...] = ()
     alone: NightReport | None = None

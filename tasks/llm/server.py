@@ -1,14 +1,12 @@
 """One server of models: what it is asked, by the clock, and every way it may fail to answer.
 
 Invariants: nothing is raised for what a server does, it is told as a `Failure` in our own words;
-only the server named is spoken to, directly, and a redirect is not followed; an answer has a
-deadline as a whole and a largest size; the credential stands in one header and nowhere else.
+only the server named is spoken to; the credential stands in one header and nowhere else.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -17,14 +15,11 @@ from enum import StrEnum
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import httpx
-
 from tasks.domain.markers import one_line
 from tasks.errors import SettingInvalid
 
 OLLAMA: Final = "http://127.0.0.1:11434"
 """Where Ollama listens unless it is told otherwise."""
-_MOST_BYTES: Final = 64 * 1024 * 1024
 _TOLD: Final = 200
 
 
@@ -43,6 +38,7 @@ class Wrong(StrEnum):
     REFUSED = "refused the request"
     BROKEN = "answered what cannot be read"
     OTHER = "answers with another model"
+    UNASKED = "was not asked any more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,45 +114,17 @@ class Server:
             body: the request.
             silence: seconds that may pass without a byte.
         """
-        try:
-            with (
-                self._client(silence) as client,
-                client.stream("POST", url, json=body) as answer,
-            ):
-                if not answer.is_success:
-                    answer.read()
-                    yield _refused(answer.status_code, answer.content)
-                    return
-                yield from map(_json, filter(str.strip, answer.iter_lines()))
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, ValueError) as error:
-            yield _failure(error)
+        from tasks.llm import wire  # noqa: PLC0415  httpx takes 0.2 s to load
+
+        yield from wire.lines(url, body, key=self.key, silence=silence)
 
     def _told(self, method: str, url: str, body: dict[str, Any] | None, timeout: float) -> Any:
+        from tasks.llm import wire  # noqa: PLC0415
+
         began = time.monotonic()
-        came_to = self._asked(method, url, body, began + timeout, timeout)
+        came_to = wire.asked(method, url, body, key=self.key, timeout=timeout)
         self.tally.note(came_to, time.monotonic() - began)
         return came_to
-
-    def _asked(
-        self, method: str, url: str, body: dict[str, Any] | None, until: float, timeout: float
-    ) -> Any | Failure:
-        try:
-            with (
-                self._client(timeout) as client,
-                client.stream(method, url, json=body) as answer,
-            ):
-                data = _within(answer, until)
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, ValueError) as error:
-            return _failure(error)
-        if isinstance(data, Failure):
-            return data
-        return _json(data) if answer.is_success else _refused(answer.status_code, data)
-
-    def _client(self, timeout: float) -> httpx.Client:
-        """Return a client that reads no proxy and no credential from the environment."""
-        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        certified = self.base.startswith("https:")  # reading the authorities in costs 20 ms
-        return httpx.Client(headers=headers, timeout=timeout, trust_env=False, verify=certified)
 
 
 def base_of(url: str, where: str) -> str:
@@ -208,39 +176,6 @@ def on_this_machine(base: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _within(answer: httpx.Response, until: float) -> bytes | Failure:
-    """Return an answer's bytes: all before the deadline and no more than there is room for."""
-    parts: list[bytes] = []
-    size = 0
-    for part in answer.iter_bytes():
-        parts.append(part)
-        size += len(part)
-        if size > _MOST_BYTES:
-            return Failure(Wrong.BROKEN, "the answer is too long")
-        if time.monotonic() > until:
-            return Failure(Wrong.SLOW)
-    return b"".join(parts)
-
-
-def _json(data: bytes | str) -> Any | Failure:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return Failure(Wrong.BROKEN, "the answer is no JSON")
-
-
-def _failure(error: Exception) -> Failure:
-    if isinstance(error, httpx.TimeoutException):
-        away = isinstance(error, httpx.ConnectTimeout)
-        return Failure(Wrong.AWAY if away else Wrong.SLOW)
-    away = isinstance(error, httpx.ConnectError)
-    return Failure(Wrong.AWAY if away else Wrong.BROKEN, type(error).__name__)
-
-
-def _refused(status: int, data: bytes) -> Failure:
-    return Failure(Wrong.REFUSED, error_in(_json(data)), status)
 
 
 def error_in(answer: object) -> str:

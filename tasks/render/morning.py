@@ -117,6 +117,7 @@ def _happened(report: NightReport) -> list[str]:
         total = sum(number for _, number in report.refused)
         why = ", ".join(f"{number}× {one_line(reason)}" for reason, number in report.refused)
         lines.append(f"{count(total, 'write was', 'writes were')} refused: {why}.")
+    lines += map(one_line, report.models)
     return ["## What happened", "", *lines] if lines else []
 
 

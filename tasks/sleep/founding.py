@@ -18,7 +18,7 @@ from tasks.domain.trust import ENOUGH_SESSIONS, independent_sessions, start_trus
 from tasks.domain.units import Episode, EpisodeKind, Grounding, Lesson, Lifecycle, Strength
 from tasks.sleep.meaning import strongest
 from tasks.sleep.standing import in_order
-from tasks.wording import Held, Unworded, Worded, word
+from tasks.wording import Held, Unworded, Word, Worded, word
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,12 @@ Founding = Lesson | TooSmall | Held | Unworded
 
 
 def found(
-    kind: EpisodeKind, cluster: Sequence[Episode], *, taken: frozenset[str], at: datetime
+    kind: EpisodeKind,
+    cluster: Sequence[Episode],
+    *,
+    taken: frozenset[str],
+    at: datetime,
+    word: Word = word,
 ) -> Founding:
     """Return the lesson that a cluster makes, or why it makes none.
 
@@ -39,6 +44,7 @@ def found(
         cluster: at least one episode, of one scope.
         taken: lesson ids already given.
         at: when the lesson is recorded; its validity begins with its earliest source.
+        word: gives it its text.
     """
     sources = in_order(cluster)
     sessions = independent_sessions((source.session_id for source in sources), frozenset())

@@ -29,7 +29,7 @@ from tasks.sleep.material import Cuts, HeldText, Material, PassReport, PassResul
 from tasks.sleep.neighbours import Cells, crowded
 from tasks.sleep.speech import founds_nothing
 from tasks.sleep.standing import Standing, opened
-from tasks.wording import Held, Unworded
+from tasks.wording import Held, Unworded, Word, word
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class _Ground:
     material: Material
     at: datetime
     cuts: Cuts
+    word: Word
     episodes: Mapping[EpisodeKind, Mapping[str, Episode]]
     waiting: Mapping[EpisodeKind, tuple[Episode, ...]]
     cells: Mapping[EpisodeKind, Cells]
@@ -65,9 +66,12 @@ class _Consolidated:
     left: Mapping[tuple[str, ...], Founding]
 
 
-def lessons(material: Material, *, at: datetime, cuts: Cuts) -> PassResult:
-    """Propose new lessons, lessons with further sources, and lessons closed or disputed."""
-    ground = _survey(material, at, cuts)
+def lessons(material: Material, *, at: datetime, cuts: Cuts, word: Word = word) -> PassResult:
+    """Propose new lessons, lessons with further sources, and lessons closed or disputed.
+
+    `word` gives a new lesson its text.
+    """
+    ground = _survey(material, at, cuts, word)
     taken = frozenset(lesson.id for lesson in material.lessons)
     results = [_consolidate(kind, ground, taken) for kind in CONSOLIDATED]
     changed = [s for result in results for s in result.standings.values() if s.changed]
@@ -75,7 +79,7 @@ def lessons(material: Material, *, at: datetime, cuts: Cuts) -> PassResult:
     return PassResult(tuple(map(_proposal, ordered)), _report(ground, results, changed))
 
 
-def _survey(material: Material, at: datetime, cuts: Cuts) -> _Ground:
+def _survey(material: Material, at: datetime, cuts: Cuts, word: Word) -> _Ground:
     kinds = [kind.value for kind in CONSOLIDATED]
     frame = material.episodes.filter(pl.col("kind").is_in(kinds)).sort("id")
     assigned = {source for lesson in material.lessons for source in lesson.sources}
@@ -98,7 +102,7 @@ def _survey(material: Material, at: datetime, cuts: Cuts) -> _Ground:
         kind: Cells(material.vectors.matrix, np.array([rows[unit] for unit in each], dtype=np.intp))
         for kind, each in episodes.items()
     }
-    return _Ground(material, at, cuts, episodes, frozen, cells, set_aside, unembedded)
+    return _Ground(material, at, cuts, word, episodes, frozen, cells, set_aside, unembedded)
 
 
 def _consolidate(kind: EpisodeKind, ground: _Ground, taken: frozenset[str]) -> _Consolidated:
@@ -181,7 +185,9 @@ def _found(
     grouped = _alike(kind, plain, ground, before.grouped)
     for cluster in (*keyed, *grouped.groups):
         ids = tuple(episode.id for episode in cluster)
-        outcome = before.left.get(ids) or found(kind, cluster, taken=taken, at=ground.at)
+        outcome = before.left.get(ids) or found(
+            kind, cluster, taken=taken, at=ground.at, word=ground.word
+        )
         if isinstance(outcome, Lesson):
             standing = opened(None, outcome, episodes=cluster, vectors=vectors)
             assert standing is not None  # noqa: S101  every waiting episode has a vector

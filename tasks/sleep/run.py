@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Final, Protocol
 
 import numpy as np
@@ -29,6 +30,7 @@ from tasks.sleep.verify import verify
 from tasks.store import gateway, reads
 from tasks.store.handle import Store
 from tasks.waypoints import passing
+from tasks.wording import Word, word
 
 _BATCH: Final = 512
 
@@ -74,10 +76,13 @@ class Slept:
     held: list[tuple[Scope, HeldText]] = field(default_factory=list)
 
 
-def run_pass(store: Store, name: str, space: Space, *, at: datetime) -> Slept:
-    """Run one pass over every scope and commit what it proposes, a record a scope."""
+def run_pass(store: Store, name: str, space: Space, *, at: datetime, word: Word = word) -> Slept:
+    """Run one pass over every scope and commit what it proposes, a record a scope.
+
+    What `word` came to is in the record, so that nothing is worded again when it is replayed.
+    """
     slept = Slept(name)
-    for scope, result in propose(store, name, space, at=at):
+    for scope, result in propose(store, name, space, at=at, word=word):
         passing("pass.proposed", name)
         receipt = gateway.commit(store, result.proposals, at=at)
         passing("pass.committed", name)
@@ -87,13 +92,14 @@ def run_pass(store: Store, name: str, space: Space, *, at: datetime) -> Slept:
 
 
 def propose(
-    store: Store, name: str, space: Space, *, at: datetime
+    store: Store, name: str, space: Space, *, at: datetime, word: Word = word
 ) -> Iterable[tuple[Scope, PassResult]]:
     """Yield each scope with what a pass proposes for it."""
     cuts = Cuts(space.join_cut, space.verify_cut)
+    run = partial(lessons, word=word) if name == "lessons" else PASSES[name]
     for scope in reads.scopes(store.database):
         vectors = _NONE if name in _BLIND else vectors_of_scope(store, scope, space)
-        yield scope, PASSES[name](material_of(store, scope, vectors), at=at, cuts=cuts)
+        yield scope, run(material_of(store, scope, vectors), at=at, cuts=cuts)
 
 
 def material_of(store: Store, scope: Scope, vectors: Vectors) -> Material:

@@ -7,8 +7,8 @@ anywhere but the template, the person's typing, or the failed call. What could d
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from tasks.domain.units import Episode, EpisodeKind
@@ -40,10 +40,15 @@ _FIRST_PERSON: Final = re.compile(r"(?i)\b(?:i|i['’]\w+|my|me|we|us|our|you|yo
 
 @dataclass(frozen=True, slots=True)
 class Worded:
-    """A text that may stand, with the words behind it."""
+    """A text that may stand, with the words behind it.
+
+    Attributes:
+        form: how the rule is put, where it is the person's.
+    """
 
     text: str
     quote: str
+    form: Form = field(default=Form.ORDER, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,8 @@ class Unworded:
 
 
 Wording = Worded | Held | Unworded
+Word = Callable[[EpisodeKind, Sequence[Episode]], Wording]
+"""What words lessons: `word`, or a model that falls back to it."""
 
 
 def word(kind: EpisodeKind, episodes: Sequence[Episode]) -> Wording:
@@ -85,22 +92,32 @@ def _corrected(episodes: Sequence[Episode]) -> Wording:
 
     Of one session only what was heard as a rule may be worded: it alone is why there is a lesson.
     """
-    lone = len({one.session_id for one in episodes}) == 1
-    may = [one for one in episodes if one.rule or not lone]
+    may = speaking(episodes)
     put = [(episode, rule) for episode in may if (rule := _rule(episode)) is not None]
     if not put:
         return Unworded("the person's words do not stand by themselves")
     episode, rule = min(
         put, key=lambda one: (one[0].rule == "", one[1].form, -one[0].at.timestamp(), one[0].id)
     )
-    if rule.form is Form.QUOTED and lone:
+    if rule.form is Form.QUOTED and len({one.session_id for one in episodes}) == 1:
         return Unworded("the person's words are no plain rule and were said in one session only")
-    return _checked(rule.text, neutralised(episode.words), neutralised(episode.rule))
+    return checked(rule, neutralised(episode.words), neutralised(episode.rule))
+
+
+def speaking(episodes: Sequence[Episode]) -> list[Episode]:
+    """Return the corrections whose words may become a rule: of one session, those heard as one."""
+    lone = len({one.session_id for one in episodes}) == 1
+    return [one for one in episodes if one.rule or not lone]
+
+
+def spoken(episode: Episode) -> str:
+    """Return the person's words that a rule may be made of: a rule that was heard, else all."""
+    return gapped(episode.rule or episode.words)
 
 
 def _rule(episode: Episode) -> Rule | None:
     command = _about(episode)
-    span = gapped(episode.rule or episode.words)
+    span = spoken(episode)
     rule = rule_of(span, command) if episode.rule or one_sentence(span) else None
     if rule is None:
         return None
@@ -135,17 +152,18 @@ def _surprised(episodes: Sequence[Episode]) -> Wording:
             and rule_of(said)
             and len(content_words(said)) >= _TELLING
         ):
-            return _checked(f'Check first: "{trimmed(said)}"', neutralised(episode.words), said)
+            rule = Rule(f'Check first: "{trimmed(said)}"', Form.ORDER)
+            return checked(rule, neutralised(episode.words), said)
     return Unworded("the agent's words do not stand by themselves")
 
 
-def _checked(text: str, words: str, span: str) -> Wording:
+def checked(rule: Rule, words: str, span: str) -> Wording:
     """Hold what is unsafe; a quote that is unsafe around a safe text shrinks to the span in it."""
     quote = _cut(_from(words, span))
-    reason = unsafe(text)
+    reason = unsafe(rule.text)
     if reason is not None:
-        return Held(text, quote, reason)
-    return Worded(text, _cut(span) if unsafe(quote) else quote)
+        return Held(rule.text, quote, reason)
+    return Worded(rule.text, _cut(span) if unsafe(quote) else quote, rule.form)
 
 
 def _from(words: str, span: str) -> str:

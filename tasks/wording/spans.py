@@ -64,7 +64,7 @@ def rule_of(span: str, about: str = "") -> Rule | None:
 
 def open_question(words: str) -> bool:
     """Tell whether the words begin by asking for an answer, not for a change."""
-    first = _sentences(words)[0]
+    first = sentences(words)[0]
     asks_for_change = _matches("rhetorical", first) or any(
         _compiled(opening["pattern"]).search(first)
         for opening in table(__package__, "frames")["opening"]
@@ -74,7 +74,17 @@ def open_question(words: str) -> bool:
 
 def one_sentence(words: str) -> bool:
     """Tell whether the words are a single sentence, courtesies at their ends left out."""
-    return len(_sentences(words)) == 1
+    return len(sentences(words)) == 1
+
+
+def orders(words: str) -> bool:
+    """Tell whether words open with the verb of an order."""
+    return _matches("imperative", words)
+
+
+def tied(words: str) -> bool:
+    """Tell whether words are bound to one ticket, version or moment."""
+    return _matches("tied", words)
 
 
 def stopped_first(rule: Rule, tool: str, command: str) -> Rule:
@@ -102,7 +112,8 @@ def content_words(text: str) -> tuple[str, ...]:
     return tuple(word for word in words if word and word.replace("’", "'") not in empty)
 
 
-def _sentences(words: str) -> list[str]:
+def sentences(words: str) -> list[str]:
+    """Return the sentences of words, without the courtesies at their ends."""
     return _SENTENCE_END.split(trimmed(words))
 
 
