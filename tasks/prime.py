@@ -7,7 +7,7 @@ held-out session none is, and what would have been is recorded instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -31,7 +31,7 @@ MOST: Final = 3
 """Lessons shown at one moment."""
 NEAREST: Final = 5
 """Lessons not shown that are recorded with the reason."""
-_ABOUT: Final = "What the person said here before that bears on this, quoted as data."
+ABOUT: Final = "What the person said here before that bears on this, quoted as data."
 
 
 class Moment(StrEnum):
@@ -110,9 +110,13 @@ def lessons_in(view: ScopeView | None) -> Lessons:
     rows = [view.rows[int(i)] for i in at] if view else []
     dense = view.vectors if view else None
     vectors = np.zeros((len(rows), 0), dtype=np.float32) if dense is None else dense.matrix[at]
-    return Lessons(
-        tuple(rows), build_lexical([f"{row['text']}\n{row['gist']}" for row in rows]), vectors
-    )
+    words = view.lesson_words if view else None
+    return Lessons(tuple(rows), words or build_lexical([searched(row) for row in rows]), vectors)
+
+
+def searched(row: Mapping[str, Any]) -> str:
+    """Return what of a lesson is searched for words."""
+    return f"{row['text']}\n{row['gist']}"
 
 
 def select(  # noqa: PLR0913  the candidates, the moment, and what limits the choice
@@ -148,12 +152,13 @@ def select(  # noqa: PLR0913  the candidates, the moment, and what limits the ch
 
 def block(rows: Sequence[dict[str, Any]], day: Callable[[datetime], str]) -> str:
     """Return lessons as the fenced text that a model reads; `day` words an instant."""
-    lines = [
-        f"- {day(instant(row['at']))}, {row['trust']} lesson: “{one_line(str(row['text']))}”"
-        f" [{shown(row['id'])}]"
-        for row in rows
-    ]
-    return "\n".join([FENCE_OPEN, _ABOUT, *lines, FENCE_CLOSE])
+    lines = [f"- {day(instant(row['at']))}{said(row)}" for row in rows]
+    return "\n".join([FENCE_OPEN, ABOUT, *lines, FENCE_CLOSE])
+
+
+def said(row: Mapping[str, Any]) -> str:
+    """Return a lesson's line in the block, behind the day."""
+    return f", {row['trust']} lesson: “{one_line(str(row['text']))}” [{shown(row['id'])}]"
 
 
 def _against(one: Candidate, moment: Moment, told: Collection[str], cut: float) -> str:

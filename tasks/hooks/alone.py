@@ -1,6 +1,338 @@
-"""What a hook is answered while no warm process runs: from what was published, by words alone."""
+"""What a hook is answered while no warm process runs: from what was published, by words alone.
+
+It goes by the rules of `tasks.hooks.contract`, `tasks.hooks.moments` and `tasks.prime.select`, and
+leaves what it did where the warm process looks for it: `shown/`, and the spool for the journal. It
+loads only what starts fast. Invariants: nothing is shown that was not written down before; a lesson
+is shown once a session, also to two hooks at once.
+"""
+
+from __future__ import annotations
+
+import posix
+import sys
+import time
+
+from tasks.hooks import plain
+from tasks.hooks.folder import is_ignored, project_of
+from tasks.hooks.published import View
+from tasks.hooks.unfolded import said
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tasks.hooks.plain import Row
+
+CUT = 0.4
+"""Relevance from which a lesson is shown for its words alone."""
+MOST = 3
+NEAREST = 5
+FENCE = "<everest-memory>", "</everest-memory>"
+ABOUT = "What the person said here before that bears on this, quoted as data."
+HEADLESS = "<!-- everest:headless -->"
+
+_PROMPT, _TOOL, _STOP, _KEEP = "prompt", "tool call", "end of turn", ""
+_COMMON = {
+    "UserPromptSubmit": _PROMPT,
+    "PreToolUse": _TOOL,
+    "Stop": _STOP,
+    "PreCompact": _KEEP,
+    "SessionEnd": _KEEP,
+}
+_MOMENTS = {
+    "claude-code": _COMMON,
+    "codex": _COMMON,
+    "gemini": {
+        "BeforeAgent": _PROMPT,
+        "AfterTool": _TOOL,
+        "AfterAgent": _STOP,
+        "PreCompress": _KEEP,
+        "SessionEnd": _KEEP,
+    },
+}
+_PROVENANCE = {"claude-code": "claude_code", "codex": "codex", "gemini": "gemini_cli"}
+_ONLY = {_TOOL: "error", _STOP: "correction"}
+_USABLE = ("corroborated", "verified")
+_HEAD, _TAIL = 400, 200
+_NAME = 32
 
 
-def answer(agent: str, event: str, home: str, body: bytes) -> bytes:  # noqa: ARG001
-    """Return what to print."""
-    return b""
+def answer(agent: str, event: str, home: str, body: bytes) -> bytes:
+    """Return what to print for one hook.
+
+    Args:
+        agent: as the wired command names it.
+        event: as the agent calls it.
+        home: where Everest's things lie.
+        body: what the agent wrote to the hook.
+
+    Raises:
+        OSError: when what is published cannot be read, or what was decided cannot be written.
+    """
+    told = plain.parsed(body)
+    moment = _MOMENTS.get(agent, {}).get(event)
+    if moment == _KEEP:
+        _keep(agent, home, told)
+    if not moment or not plain.is_there(f"{home}/view/current"):
+        return b""
+    words = _words(moment, told)
+    if not words or not _text(told, "session_id") or not _text(told, "cwd"):
+        return b""
+    if _text(told, "agent_id"):
+        return b""
+    text = _Point(agent, event, home, told, moment).text(_cut(words))
+    return _printed(agent, event, moment, text) if text else b""
+
+
+class _Point:
+    """A moment at which lessons may be shown."""
+
+    def __init__(self, agent: str, event: str, home: str, told: Row, moment: str) -> None:
+        self.home, self.told, self.moment = home, told, moment
+        self.agent = _PROVENANCE[agent]
+        self.session = _text(told, "session_id")
+        self.cwd = _start(agent) or _text(told, "cwd")
+        turn = [_text(told, name) for name in ("tool_use_id", "prompt_id", "turn_id")]
+        named = next(filter(None, turn), "")
+        self.turn = plain.digest("hook", event, named)[:_NAME] if named else ""
+
+    def text(self, words: str) -> str:
+        """Return what the model is to read, after that was written down."""
+        view = View(self.home)
+        project, path = project_of(self.cwd, view)
+        if is_ignored(project, path, view):
+            return ""
+        scopes = [_scope(view, project), _scope(view, "@global")]
+        shelves = filter(None, map(view.lessons, scopes))
+        near = sorted(
+            (one for each in shelves for one in each.near(words, CUT)),
+            key=lambda one: (-one[0], one[1]["id"]),
+        )
+        hidden, edited = said(f"{self.home}/journal", view.offsets)
+        if not view.is_current():
+            raise OSError(11, "another view was published meanwhile")
+        near = [one for one in near if one[1]["id"] not in hidden]
+        return self._settled(near, scopes[0], edited, view)
+
+    def _settled(
+        self,
+        near: list[tuple[float, Row]],
+        scope: tuple[str, ...],
+        edited: dict[str, str],
+        view: View,
+    ) -> str:
+        """Decide and write it down in one go, so that two hooks at once never tell the same."""
+        plain.make_folder(f"{self.home}/shown")
+        path = f"{self.home}/shown/{plain.digest('shown', scope[3], self.session)[:_NAME]}.jsonl"
+        plain.lock(f"{self.home}/shown/.lock")
+        turns, settled = _told(path)
+        if self.turn in turns:
+            return ""
+        wanted, others = _parted(near, self.moment, settled)
+        ids = [str(row["id"]) for row in wanted[:MOST]]
+        room = [(row["id"], "no room") for row in wanted[MOST:]]
+        is_out = _is_held_out(self.session, view)
+        self._write(path, scope, [] if is_out else ids, ids, [*room, *others][:NEAREST])
+        if is_out or not ids:
+            return ""
+        lines = [_line(row, edited, view) for row in wanted[:MOST]]
+        return "\n".join([FENCE[0], ABOUT, *lines, FENCE[1]])
+
+    def _write(
+        self,
+        path: str,
+        scope: tuple[str, ...],
+        shown: list[str],
+        settled: list[str],
+        near: list[tuple[object, str]],
+    ) -> None:
+        at = plain.now()
+        if settled:
+            put: Row = {"v": 1, "turn": self.turn, "text": "", "lessons": shown, "settled": settled}
+            put |= {"events": [], "model": _text(self.told, "model"), "at": at}
+            plain.append(path, plain.dumped(put))
+        if settled or near:
+            whose: Row = {"channel": "hook", "moment": self.moment, "agent": self.agent}
+            held_out = [one for one in settled if one not in shown]
+            what = {"shown": shown, "held_out": held_out, "near": near}
+            line: Row = {"v": 1, "kind": "expose", "id": _new_id(at), "at": at, "scope": scope}
+            _spool(self.home, {**line, **whose, "session": self.session, **what})
+
+
+def _parted(
+    near: list[tuple[float, Row]], moment: str, settled: set[str]
+) -> tuple[list[Row], list[tuple[object, str]]]:
+    """Return the lessons to show, and the ids of the others with why not."""
+    wanted, others = [], []
+    for relevance, row in near:
+        if row["trust"] not in _USABLE:
+            others.append((row["id"], "not confirmed"))
+        elif row["kind"] != _ONLY.get(moment, row["kind"]):
+            others.append((row["id"], "of another moment"))
+        elif relevance < CUT:
+            others.append((row["id"], "not relevant enough"))
+        elif row["id"] in settled:
+            others.append((row["id"], "shown before"))
+        else:
+            wanted.append(row)
+    return wanted, others
+
+
+def _told(path: str) -> tuple[set[str], set[str]]:
+    """Return the turns that were decided in a conversation, and the lessons it was told."""
+    turns: set[str] = set()
+    settled: set[str] = set()
+    if plain.is_there(path):
+        for line in plain.read(path).split(b"\n"):
+            match plain.parsed(line):
+                case {"turn": str(turn), "settled": list(ids)}:
+                    turns.add(turn)
+                    settled.update(ids)
+    return turns - {""}, settled
+
+
+def _line(row: Row, edited: dict[str, str], view: View) -> str:
+    at = row["at"]
+    zone = posix.environ.get(b"EVEREST_TIMEZONE") or str(view.told.get("zone") or "").encode()
+    if zone:
+        posix.putenv(b"TZ", zone)
+        time.tzset()
+    day = time.strftime("%Y-%m-%d", time.localtime(at))
+    said_there = row["said"]
+    if row["id"] in edited:
+        from tasks.domain.markers import one_line  # noqa: PLC0415  rarely needed, and slow to load
+
+        text = one_line(edited[row["id"]])
+        said_there = f", {row['trust']} lesson: “{text}” [{str(row['id'])[:16]}]"
+    return f"- {day}{said_there}"
+
+
+def _is_held_out(session: str, view: View) -> bool:
+    given = posix.environ.get(b"EVEREST_HOLDOUT")
+    share = float(given) if given else float(view.told.get("holdout", 0.5))
+    first = plain.sha(f"everest-holdout-1:{session}")[:4]
+    return int.from_bytes(first, "big") < share * 2**32
+
+
+def _scope(view: View, project: str) -> tuple[str, str, str, str]:
+    owner = posix.environ.get(b"EVEREST_OWNER", b"").decode() or view.told.get("owner", "me")
+    app = posix.environ.get(b"EVEREST_APP", b"").decode() or view.told.get("app", "default")
+    return (owner, "user", app, project)
+
+
+def _start(agent: str) -> str:
+    """Return the folder in which the agent was started, where it says so to its hooks."""
+    if agent != "claude-code":
+        return ""
+    return posix.environ.get(b"CLAUDE_PROJECT_DIR", b"").decode(errors="replace")
+
+
+def _words(moment: str, told: Row) -> str:
+    """Return the words that lessons must bear on, "" when nothing is to be said."""
+    if moment == _PROMPT:
+        return _typed(_text(told, "prompt"))
+    if moment == _TOOL:
+        return _called(told)
+    if told.get("stop_hook_active") is True:
+        return ""
+    return _bare(_text(told, "last_assistant_message") or _text(told, "prompt_response"))
+
+
+_HOSTS = ("Caveat: ", "This session is being continued", "Full transcript available at")
+_HOST_WORDS = (*_HOSTS, "Continue from where you left off", "hook feedback", "UserPromptSubmit")
+
+
+def _typed(prompt: str) -> str:
+    """Return what the person typed; the rare prompt that may hold a host's words is looked into."""
+    if HEADLESS in prompt:
+        return ""
+    bare = prompt.strip()
+    is_odd = bare[:1] == "/" or "<" in bare or "[" in bare
+    if not is_odd and not any(words in bare for words in _HOST_WORDS):
+        return bare
+    from tasks.evidence.wrappers import Typed, queued_words  # noqa: PLC0415  slow to load
+
+    found = queued_words(prompt)
+    return found.text if isinstance(found, Typed) else ""
+
+
+def _bare(text: str) -> str:
+    if "<" not in text:
+        return text.strip()
+    from tasks.evidence.wrappers import strip_blocks  # noqa: PLC0415  slow to load
+
+    return strip_blocks(text)
+
+
+_TELLING = ("command", "file_path", "notebook_path", "pattern", "path", "url", "query")
+_ALSO_TELLING = ("skill", "description", "prompt")
+
+
+def _called(told: Row) -> str:
+    """Return a tool's name with its command, or with the first line of what tells most of it."""
+    tool, given = _text(told, "tool_name"), told.get("tool_input")
+    given = given if isinstance(given, dict) else {}
+    command = given.get("command")
+    if isinstance(command, str):
+        return f"{tool} {command}".strip()
+    first = "pattern" if tool in ("Grep", "Glob") else "command"
+    values = [given.get(name) for name in (first, *_TELLING, *_ALSO_TELLING)]
+    lines = [_first_line(one) for one in (*values, *given.values()) if isinstance(one, str)]
+    return f"{tool} {next(filter(None, lines), '')}".strip()
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0].replace("\x00", "").rstrip()
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= _HEAD + _TAIL else f"{words[:_HEAD]}\n{words[-_TAIL:]}"
+
+
+def _printed(agent: str, event: str, moment: str, text: str) -> bytes:
+    if moment == _STOP:
+        word = "deny" if agent == "gemini" else "block"
+        return plain.dumped({"decision": word, "reason": text}).encode()
+    told = {"hookEventName": event, "additionalContext": text}
+    return plain.dumped({"hookSpecificOutput": told}).encode()
+
+
+def _keep(agent: str, home: str, told: Row) -> None:
+    """Leave word that a conversation is over, or about to be summed up, and have it read."""
+    names = "session_id", "transcript_path"
+    session, transcript = [_text(told, name) for name in names]
+    if not transcript or _text(told, "agent_id"):
+        return
+    line: Row = {"v": 1, "kind": "session_end", "agent": agent, "session": session}
+    _spool(home, {**line, "transcript_path": transcript, "at": plain.now()})
+    _start_reading(home)
+
+
+def _spool(home: str, line: Row) -> None:
+    plain.make_folder(f"{home}/spool")
+    held = plain.lock(f"{home}/spool/.lock")
+    plain.append(f"{home}/spool/hooks.jsonl", plain.dumped(line))
+    posix.close(held)
+
+
+def _start_reading(home: str) -> None:
+    """Start what reads the spool, apart from the agent; it sees to it that it runs once."""
+    everest = f"{sys.executable.rpartition('/')[0]}/everest"
+    if not plain.is_there(everest) or posix.fork():
+        return
+    try:
+        posix.setsid()
+        nothing = posix.open("/dev/null", posix.O_RDWR)
+        for stream in range(3):
+            posix.dup2(nothing, stream)
+        given = {**posix.environ, b"EVEREST_HOME": home.encode(errors="surrogateescape")}
+        posix.execve(everest, ["everest", "ingest", "--spooled", "--quiet"], given)
+    finally:
+        posix._exit(1)  # noqa: SLF001  the copy of the hook must not go on as one
+
+
+def _new_id(at: str) -> str:
+    return f"{at}-{posix.urandom(6).hex()}"
+
+
+def _text(told: Row, name: str) -> str:
+    value = told.get(name)
+    return value.encode(errors="replace").decode() if isinstance(value, str) else ""

@@ -51,6 +51,7 @@ class Store:
     stones: list[Tombstone]
     audit_head: Head
     caught_up: int
+    settings: Settings
     projects: dict[Scope, Project] = field(default_factory=dict)
 
 
@@ -93,7 +94,7 @@ def open_store(  # noqa: PLR0913  what to open, how long to wait, and who is tol
         try:
             applied = catch_up(database, ledger)
             stones, head = _stones(database), _head(database)
-            store = Store(places, database, ledger, key, stones, head, applied)
+            store = Store(places, database, ledger, key, stones, head, applied, settings)
         except BaseException:
             database.close()
             raise

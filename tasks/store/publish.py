@@ -24,6 +24,8 @@ from tasks.durable import FILE_MODE, make_folder, swap_file, sync_folder
 from tasks.embedding.dense import build_dense
 from tasks.embedding.index import build_lexical
 from tasks.errors import ViewDamaged, WriteFailed
+from tasks.hooks import index
+from tasks.settings import Settings
 from tasks.store import catalog, journal
 from tasks.store.digest import store_digest
 from tasks.store.handle import Store
@@ -92,6 +94,7 @@ def publish(
         store_digest(store.database),
         space,
         catalog.write(store, folder, number, before),
+        _for_hooks(store.settings),
     )
     if before is None or _differs(before.manifest, manifest):
         swap_file(folder / f"{number}.json", manifest.dump())
@@ -131,9 +134,19 @@ def _differs(before: Manifest, after: Manifest) -> bool:
             manifest.digest,
             manifest.space,
             manifest.catalog,
+            dict(manifest.hooks),
         )
 
     return content(before) != content(after)
+
+
+def _for_hooks(settings: Settings) -> dict[str, Any]:
+    return {
+        "owner": settings.owner,
+        "app": settings.app,
+        "holdout": settings.holdout,
+        "zone": settings.timezone or "",
+    }
 
 
 def _next_number(folder: Path) -> int:
@@ -190,6 +203,7 @@ def _save(folder: Path, units: Sequence[Unit], passages: Sequence[Passage]) -> N
     _save_rows(folder, (one.row for one in both))
     lessons = [row for row, unit in enumerate(units) if unit.row["unit"] == "lesson"]
     np.save(folder / "lessons.npy", np.array(lessons, dtype=np.int64), allow_pickle=False)
+    index.save(folder, [units[row].row for row in lessons])
     _save_array(folder, "at", [one.at for one in both])
     _save_array(folder, "strength", [unit.strength for unit in units] + [0.0] * len(passages))
     _save_array(folder, "as-of", [unit.as_of for unit in units] + [0.0] * len(passages))

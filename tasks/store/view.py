@@ -11,7 +11,7 @@ import mmap
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,6 +45,7 @@ class Manifest:
         digest: the store's, as published.
         space: the embedding space of its vectors.
         catalog: the folder of lists.
+        hooks: settings that a hook goes by while no warm process runs, which knows them itself.
     """
 
     number: int
@@ -54,6 +55,7 @@ class Manifest:
     digest: str
     space: str
     catalog: str
+    hooks: Mapping[str, Any] = field(default_factory=dict)
 
     def dump(self) -> bytes:
         """Return the manifest's file."""
@@ -67,6 +69,7 @@ class Manifest:
                 "digest": self.digest,
                 "space": self.space,
                 "catalog": self.catalog,
+                "hooks": dict(self.hooks),
             },
             option=orjson.OPT_INDENT_2,
         )
@@ -84,6 +87,7 @@ class Manifest:
             found["digest"],
             found["space"],
             found["catalog"],
+            found.get("hooks", {}),
         )
 
 
@@ -165,6 +169,18 @@ class ScopeView:
         with _as_published(path, self._manifest):
             listed: NDArray[np.int64] = np.load(path, mmap_mode="r")
         return listed
+
+    @functools.cached_property
+    def lesson_words(self) -> Lexical | None:
+        """Return the lexical index over the lessons, in the order of `lessons`.
+
+        None of a folder that was published before there was one.
+        """
+        place = self._folder / "prime"
+        if not place.exists():
+            return None
+        with _as_published(place, self._manifest):
+            return Lexical.load(place)
 
     def strengths(self, now: float) -> NDArray[np.float64]:
         """Return each row's strength at `now`, halved every 45 whole days; a passage has none."""
