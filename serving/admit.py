@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from starlette.types import Scope
 
-from serving.grants import PREFIX, Grant, Tokens
+from serving.grants import PREFIX, TOKEN, Grant, Tokens
 from serving.metrics import Counters
 from serving.proxy.apis import CREDENTIALS, Headers, header
 from tasks.errors import AmbiguousName, EverestError
@@ -84,8 +84,9 @@ class Door:
         return Admitted(asked.path, grant)
 
     def _grant(self, asked: _Asked, scope: Scope) -> Grant | None:
-        if b"key=" + _PREFIX in scope.get("query_string", b""):
-            raise _NotOpen(400, "a token goes into the path or a header, not into the query")
+        query = scope.get("query_string", b"")
+        if b"key=" + _PREFIX in query or _tells_token(asked.path + query.decode("latin-1")):
+            raise _NotOpen(400, "a token goes into a header, or first into the path, /t/<token>/")
         if asked.token is not None:
             found = self.tokens.grant(asked.token)
             if found is None:
@@ -137,6 +138,13 @@ class _Asked:
             project, _, rest = rest[len(_PROJECT) :].partition("/")
             projects = (unquote(project, errors="replace"), *projects)
         return cls("/" + rest, unquote(token), projects)
+
+
+def _tells_token(sent: str) -> bool:
+    """Tell whether a token stands where it would be sent on to a model's server."""
+    if "everest" not in sent and "%" not in sent:
+        return False
+    return TOKEN.search(unquote(sent).encode(errors="replace")) is not None
 
 
 def _token_in(headers: Headers) -> str | None:

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ from tasks.errors import TokensDamaged, UnknownToken, UsageError
 
 PREFIX: Final = "everest_"
 """How every token begins, so that one can be told from a model server's key."""
+TOKEN: Final = re.compile(rb"everest_[A-Za-z0-9_-]{43}")
+"""A token's words, wherever they stand."""
 SHOWN: Final = 12
 _LONGEST_APP: Final = 200
 

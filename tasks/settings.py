@@ -80,7 +80,7 @@ class Settings(BaseSettings):
         default=8787, ge=0, le=65535, description="Port of the proxy on this machine's loopback."
     )
     proxy_budget: float = Field(
-        default=0.030, gt=0, description="Seconds that memory may take of a proxied request."
+        default=0.030, gt=0, le=60, description="Seconds that memory may take of a proxied request."
     )
     routes: str | None = Field(
         default=None, description="Which server each model is asked from; see the proxy's section."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from serving.grants import PREFIX
+from serving.grants import PREFIX, TOKEN
 from serving.proxy.apis import CREDENTIALS, Api, Headers
 from serving.proxy.routes import Route
 
@@ -28,7 +28,7 @@ def outgoing(headers: Headers, route: Route, *, length_is_known: bool) -> Header
     """Return a request's headers for its server.
 
     Left out are those of one connection, our own, the length where the body's bytes tell it, the
-    client's credential where the route has its own, and a token of ours in a credential's place.
+    client's credential where the route has its own, and a token of ours wherever it stands.
     """
     left_out = _NOT_SENT | _named_by_connection(headers)
     if length_is_known:
@@ -70,7 +70,9 @@ def _is_sendable(name: bytes, value: bytes) -> bool:
 
 
 def _is_ours(name: bytes, value: bytes) -> bool:
-    return name.startswith(_OURS) or (name in CREDENTIALS and _TOKEN in value)
+    if _TOKEN not in value:
+        return name.startswith(_OURS)
+    return name in CREDENTIALS or TOKEN.search(value) is not None
 
 
 def _named_by_connection(headers: Headers) -> frozenset[bytes]:

@@ -37,7 +37,8 @@ def undone(data: bytes, coding: bytes) -> bytes:
 
 def objects(data: bytes) -> Iterator[dict[str, Any]]:
     """Yield the objects of an answer: one, or those of a stream of events, lines or an array."""
-    start = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    start = data.lstrip(b" \t\r\n")[:1]
     if start == b"[":
         yield from _of_array(data)
     elif start == b"{":

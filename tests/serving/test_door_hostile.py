@@ -307,6 +307,26 @@ def test_the_prefix_never_reaches_the_server(proxy: RunningProxy, upstream: Upst
     assert b"ev_wrong" not in denied
 
 
+@pytest.mark.parametrize(
+    "target",
+    ["//t/{0}/v1/models", "/T/{0}/v1/models", "/%74/{0}/v1/models", "/t/{0}/t/{0}/v1/models",
+     "/v1/models?token={0}", "/v1/models?a=%65verest_{1}", "/v1/{0}"],
+)  # fmt: skip
+def test_a_token_in_the_wrong_place_reaches_no_server(
+    proxy: RunningProxy, upstream: Upstream, target: str
+) -> None:
+    raw = request(target.format(proxy.token, proxy.token.removeprefix("everest_")), method="GET")
+    assert _refused(proxy, upstream, raw) == 400
+
+
+def test_a_token_in_any_header_reaches_no_server(proxy: RunningProxy, upstream: Upstream) -> None:
+    sent = [f"Cookie: a={proxy.token}", f"X-Mine: {proxy.token}", "X-Other: everest_is_high"]
+    assert status_of(proxy.raw(request("/v1/models", *sent, method="GET"))) == 200
+    got = dict(upstream.received[-1].headers)
+    assert got["x-other"] == "everest_is_high"
+    assert {"cookie", "x-mine"}.isdisjoint(got)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be another account")
 def test_the_unix_socket_is_the_persons_alone(proxy: RunningProxy) -> None:
     assert Path(proxy.socket).stat().st_mode & 0o777 == 0o700
