@@ -18,6 +18,7 @@ EverestError
 │   ├── ModelUnavailable
 │   ├── NotOurs
 │   ├── CrontabFailed
+│   ├── HomeRefused
 │   └── SettingInvalid
 ├── Refused               3   the gateway or a person's earlier decision says no
 ├── StoreError            4   the store cannot be used as it is
@@ -176,6 +177,13 @@ class CrontabFailed(UsageError):
             f"nights cannot be put into your crontab: {why}. "
             "Install cron, or let `everest up --install` run them"
         )
+
+
+class HomeRefused(UsageError):
+    """A folder is not removed as a home of Everest's; nothing of it was touched."""
+
+    def __init__(self, home: Path, why: str) -> None:
+        super().__init__(f"{home} is not removed: {why}; look whether EVEREST_HOME is as you meant")
 
 
 class EventInvalid(UsageError):

@@ -1,4 +1,4 @@
-"""Rests and farewells by the shipped command: pause, resume."""
+"""Rests and farewells by the shipped command: pause, resume, uninstall."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tasks.store.lock import writer_lock
 from tests.serving.running import EVERY_API, running_proxy
 from tests.serving.shipped import Everest
 from tests.serving.speech import speak
@@ -87,3 +88,95 @@ def test_the_proxy_hands_on_untouched_while_paused_and_tells_so(
 def _arrived(upstream: Upstream, where: str, body: dict[str, Any]) -> Any:
     assert httpx.post(where, json=body).is_success
     return json.loads(upstream.received[-1].body)
+
+
+def _hosts_files(person: Everest) -> list[Path]:
+    return sorted(
+        path
+        for folder in person.claude.glob("projects/*/memory")
+        for path in (*folder.glob("everest-*.md"), folder / "MEMORY.md")
+        if path.exists()
+    )
+
+
+def test_an_uninstall_leaves_a_machine_as_if_it_had_never_been(person: Everest) -> None:
+    own = "# Mine\r\n\r\n- use tabs\r\n"
+    index = next(path for path in _hosts_files(person) if path.name == "MEMORY.md")
+    index.write_bytes(own.encode() + b"\n" + index.read_bytes())
+    before = {path for path in person.user.rglob("*") if "memory" not in path.parts}
+    assert person("night", "--json").code == 0
+    told = person("uninstall", "--yes")
+    assert told.code == 0, told.err
+    assert "pip uninstall everest-memory" in told.out
+    assert not person.home.exists()
+    assert _hosts_files(person) == [index]
+    assert index.read_bytes() == own.encode()
+    assert {path for path in person.user.rglob("*") if "memory" not in path.parts} == before
+    again = person("uninstall", "--yes", "--json")
+    assert again.code == 0, again.err
+    assert not any("removed" in line for line in again.data["done"])
+
+
+def test_what_was_edited_is_kept_as_a_copy(person: Everest) -> None:
+    lesson = next(path for path in _hosts_files(person) if path.name != "MEMORY.md")
+    edited = lesson.read_text() + "\nAnd never on Fridays.\n"
+    lesson.write_text(edited)
+    told = person("uninstall", "--yes", "--json")
+    assert told.code == 0, told.err
+    (copy,) = map(Path, told.data["copies"])
+    assert copy.is_relative_to(person.user)
+    assert copy.read_text() == edited
+    assert not lesson.exists()
+
+
+def test_kept_data_takes_up_again_and_nothing_counts_as_rejected(person: Everest) -> None:
+    lessons, files = person.lessons(), _hosts_files(person)
+    digest = person.digest()
+    told = person("uninstall", "--keep-data", "--yes", "--json")
+    assert told.code == 0, told.err
+    assert _hosts_files(person) == []
+    assert person.home.exists()
+    assert person("night", "--json").data is not None
+    assert _hosts_files(person) == files
+    assert [one["lesson_id"] for one in person.lessons()] == [one["lesson_id"] for one in lessons]
+    assert person.digest() == digest
+
+
+def test_it_asks_and_takes_no_for_an_answer(person: Everest) -> None:
+    files = _hosts_files(person)
+    assert person("uninstall").code == 2
+    assert person.at_terminal("uninstall", typed="n\n").code == 130
+    assert _hosts_files(person) == files
+    assert person.home.exists()
+
+
+def test_a_damaged_home_is_taken_away_too(person: Everest) -> None:
+    files = _hosts_files(person)
+    assert files
+    (person.home / "written.json").write_bytes(b"{")
+    (person.home / "memory.duckdb").write_bytes(b"no store")
+    for segment in (person.home / "ledger").iterdir():
+        segment.write_bytes(b"\xff")
+    (person.home / "view" / "current").write_bytes(b"")
+    told = person("uninstall", "--yes")
+    assert told.code == 0, told.err
+    assert _hosts_files(person) == []
+    assert not person.home.exists()
+
+
+def test_a_folder_that_is_no_home_is_refused_before_anything_is_undone(person: Everest) -> None:
+    files = _hosts_files(person)
+    told = person("uninstall", "--yes", EVEREST_HOME=str(person.user))
+    assert told.code == 2
+    assert "your own home folder" in told.err
+    assert person.user.exists()
+    assert _hosts_files(person) == files
+
+
+def test_a_night_at_work_is_not_cut_off(person: Everest) -> None:
+    with writer_lock(person.home / "store.lock", wait=0, started="now"):
+        told = person("uninstall", "--yes", EVEREST_LOCK_WAIT="0")
+    assert told.code == 4
+    assert "written by process" in told.err
+    assert _hosts_files(person)
+    assert person.home.exists()
