@@ -91,7 +91,7 @@ def in_words(use: Use) -> str:
         return f"The embedding model {asked}."
     chose = f"it chose the words of {count(use.written, 'lesson')}" if use.written else ""
     refused = sum(use.unfit.values())
-    kept = f"{count(refused, 'answer')} of it made no rule of the person's words" if refused else ""
+    kept = f"{count(refused, 'answer')} made no rule of what was typed" if refused else ""
     told = listing([part for part in (chose, kept) if part])
     return f"The writing model {asked}{told and f'; {told}'}."
 

@@ -1,8 +1,9 @@
 """The verify pass: how each open prediction ended.
 
 Only what happened within the 14 days after it was made counts, whenever the pass runs, so a late
-night resolves as a punctual one would have. A failed prediction lowers nothing: a lesson that works
-prevents what it predicts. Two failures in a row are named in the report, for a question.
+night resolves as a punctual one would have; while something of them has no vector yet, nothing is
+found to be absent. A failed prediction lowers nothing: a lesson that works prevents what it
+predicts. Two failures in a row are named in the report, for a question.
 """
 
 from __future__ import annotations
@@ -36,6 +37,14 @@ _EXERCISED: Final = (Outcome.CONFIRMED, Outcome.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
+class _Happened:
+    """What happened after the earliest open bet, by kind: with a vector, and times of the rest."""
+
+    known: Mapping[EpisodeKind, tuple[Episode, ...]]
+    unread: Mapping[EpisodeKind, tuple[datetime, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Ending:
     outcome: Outcome
     by_episode: str = ""
@@ -50,11 +59,11 @@ def verify(material: Material, *, at: datetime, cuts: Cuts) -> PassResult:
     """
     lessons = {lesson.id: lesson for lesson in material.lessons}
     bets = [p for p in material.predictions if p.outcome is Outcome.OPEN and p.lesson_id in lessons]
-    candidates = _candidates(material, bets)
+    happened = _happened(material, bets)
     ended = [
         replace(bet, outcome=end.outcome, resolved=at, by_episode=end.by_episode)
         for bet in bets
-        if (end := _ending(bet, lessons[bet.lesson_id], material, candidates, at, cuts))
+        if (end := _ending(bet, lessons[bet.lesson_id], material, happened, at, cuts))
     ]
     promoted = _promoted(ended, lessons, at)
     asking = _asking(material.predictions, ended, lessons)
@@ -63,35 +72,38 @@ def verify(material: Material, *, at: datetime, cuts: Cuts) -> PassResult:
     return PassResult(proposals, PassReport("verify", counts, tuple(f"ask {u}" for u in asking)))
 
 
-def _candidates(
-    material: Material, bets: Iterable[Prediction]
-) -> Mapping[EpisodeKind, tuple[Episode, ...]]:
-    """Return, by kind, the episodes with a vector that happened after the earliest open bet."""
+def _happened(material: Material, bets: Iterable[Prediction]) -> _Happened:
     since = min((bet.made for bet in bets), default=None)
     if since is None:
-        return {}
+        return _Happened({}, {})
     frame = material.episodes.filter(pl.col("at") > since)
     found: dict[EpisodeKind, list[Episode]] = {}
+    unread: dict[EpisodeKind, list[datetime]] = {}
     for episode in episodes_of(frame, material.scope):
         if episode.id in material.vectors.rows:
             found.setdefault(episode.kind, []).append(episode)
-    return {kind: tuple(sorted(each, key=_when)) for kind, each in found.items()}
+        elif episode.meaning.strip():
+            unread.setdefault(episode.kind, []).append(episode.at)
+    return _Happened(
+        {kind: tuple(sorted(each, key=_when)) for kind, each in found.items()},
+        {kind: tuple(each) for kind, each in unread.items()},
+    )
 
 
 def _ending(  # noqa: PLR0913, PLR0917  the whole question in one place
     bet: Prediction,
     lesson: Lesson,
     material: Material,
-    candidates: Mapping[EpisodeKind, tuple[Episode, ...]],
+    happened: _Happened,
     at: datetime,
     cuts: Cuts,
 ) -> _Ending | None:
     exposed = material.shown.get(lesson.id, frozenset())
-    matches = _matches(bet, lesson, material, candidates.get(lesson.kind, ()), cuts)
+    matches = _matches(bet, lesson, material, happened.known.get(lesson.kind, ()), cuts)
     unexposed = [episode for episode in matches if episode.session_id not in exposed]
     if unexposed:
         return _Ending(Outcome.CONFIRMED, unexposed[0].id)
-    if at < bet.made + WINDOW:
+    if at < bet.made + WINDOW or _unread(bet, lesson, material, happened):
         return None
     if matches:
         return _Ending(Outcome.VOID)
@@ -116,6 +128,17 @@ def _matches(
     return [
         e for e, close in zip(since, near, strict=True) if close and not opposed(stance(e), words)
     ]
+
+
+def _unread(bet: Prediction, lesson: Lesson, material: Material, happened: _Happened) -> bool:
+    """Tell whether vectors lack by which a match could have been found."""
+    since = happened.unread.get(lesson.kind, ())
+    if any(bet.made < when <= bet.made + WINDOW for when in since):
+        return True
+    if mean_of(lesson.sources, material.vectors) is not None:
+        return False
+    sources = material.episodes.filter(pl.col("id").is_in(lesson.sources))
+    return any(episode.meaning.strip() for episode in episodes_of(sources, material.scope))
 
 
 def _within(session: SessionFacts, bet: Prediction) -> bool:

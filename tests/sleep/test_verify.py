@@ -133,6 +133,24 @@ def test_it_is_unexercised_when_the_topic_did_not_come_up(
     assert bet.outcome(DUE + 2 * DAY) is Outcome.UNEXERCISED
 
 
+@pytest.mark.parametrize("blind", ["what came since", "the lesson"])
+def test_nothing_is_found_to_be_absent_while_vectors_lack(blind: str) -> None:
+    bet = Bet()
+    bet.world.session("s2", started=SOON, topic=["pytest"])
+    if blind == "the lesson":
+        bet.world.vectors.clear()
+    else:
+        bet.world.passing("s2", "mm, the linter again", at=SOON, vector=None)
+    assert bet.outcome(DUE) is Outcome.OPEN
+
+
+def test_what_has_no_meaning_to_embed_keeps_no_bet_open() -> None:
+    bet = Bet()
+    bet.world.session("s2", started=SOON, topic=["pytest"])
+    bet.world.passing("s2", " ", at=SOON, vector=None)
+    assert bet.outcome(DUE) is Outcome.FAILED
+
+
 def test_a_session_that_was_shown_the_lesson_does_not_make_it_fail() -> None:
     bet = Bet()
     bet.world.show(bet.lesson, "s2")
@@ -216,9 +234,10 @@ def test_a_resolved_prediction_and_one_whose_lesson_is_gone_are_left_alone() -> 
     assert bet.passed(DUE).proposals == ()
 
 
-def test_a_lesson_with_no_vector_is_judged_by_its_topic_alone() -> None:
+def test_a_lesson_that_can_have_no_vector_is_judged_by_its_topic_alone() -> None:
     bet = Bet()
     bet.world.vectors.clear()
+    bet.world.episodes[:] = [replace(one, words=" ") for one in bet.world.episodes]
     bet.world.session("s2", started=SOON, topic=["pytest"])
     assert bet.outcome(DUE) is Outcome.FAILED
     assert ALWAYS not in str(bet.passed(DUE).report)
