@@ -20,8 +20,9 @@ EVENTS: Final = (
     "PreToolUse",
     "SessionStart",
     "SessionEnd",
-    "PreCompact",
 )
+"""PreCompact is none: it would put our whole command on the person's screen, and the transcript
+keeps what was said before all the same."""
 TIMEOUT: Final = 5
 """Seconds after which Claude Code gives up; our own deadline is far shorter."""
 _ADDRESS: Final = ("env", "ANTHROPIC_BASE_URL")

@@ -18,11 +18,11 @@ NAME: Final = "gemini"
 EVENTS: Final = (
     "BeforeAgent",
     "AfterAgent",
-    "BeforeTool",
+    "AfterTool",
     "SessionStart",
     "SessionEnd",
-    "PreCompress",
 )
+"""BeforeTool has no word for the model; PreCompress comes before every request, not a summary."""
 TIMEOUT: Final = 5000
 """Milliseconds after which Gemini CLI gives up; our own deadline is far shorter."""
 _ADDRESS: Final = "GOOGLE_GEMINI_BASE_URL"
