@@ -12,6 +12,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
+from serving.hooks import FAILED, LATE
 from serving.metrics import CONTENT_TYPE
 from serving.state import Serving
 from tasks.domain.clock import instant, iso, utc_now
@@ -64,6 +65,7 @@ def told(serving: Serving) -> dict[str, Any]:
         },
         "night": _night(serving, night),
         "paused": _paused(serving),
+        "hooks": _hooks(serving),
         "model": model,
         "routes": [
             {"pattern": one.pattern, "server": one.origin + one.base, "api": one.api}
@@ -113,6 +115,13 @@ def _night(serving: Serving, last: Ran | None) -> dict[str, Any]:
 def _paused(serving: Serving) -> dict[str, Any] | None:
     found = paused(serving.places.home, now=utc_now())
     return None if found is None else {"until": iso(found.until) if found.until else None}
+
+
+def _hooks(serving: Serving) -> dict[str, int]:
+    """Return how many hooks asked since the start, and how many got no answer."""
+    counted = serving.counters.hooks
+    unanswered = counted.total(LATE) + counted.total(FAILED)
+    return {"asked": int(counted.total()), "unanswered": int(unanswered)}
 
 
 def _model(serving: Serving) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from serving.questions import Questions
 from tasks import spool
 from tasks.domain.clock import utc_now
 from tasks.domain.scope import Scope as MemoryScope
+from tasks.hooks import failures
 from tasks.hooks.contract import Compacting, Ended, Happening, answer, happening
 from tasks.hooks.moments import Arriving, Silence, due
 from tasks.paused import paused
@@ -37,6 +38,10 @@ BUDGET: Final = 0.09
 """Seconds that an answer may take; the client waits a little longer."""
 LONGEST: Final = 8 << 20
 """Bytes of an input that are read: a tool call may write a whole file."""
+
+LATE: Final = "late"
+FAILED: Final = "failed"
+"""What came of hooks that got no answer."""
 
 Decide = Callable[[Told], Decision]
 """Decides, given what the conversation was told."""
@@ -98,16 +103,23 @@ class Hooks:
         if one is None:
             self.counters.hooks.add("other", "unknown")
             return b""
-        outcome, printed = "failed", b""
+        outcome, printed = FAILED, b""
         try:
             async with asyncio.timeout(BUDGET):
                 outcome, printed = await self._answered(one)
         except TimeoutError:
-            outcome = "late"
+            outcome = LATE
+            self._failed(one, LATE)
         except Exception as error:  # noqa: BLE001  an agent is never stopped by its memory
-            _log.warning("a hook could not be answered: %s", type(error).__name__)
+            self._failed(one, type(error).__name__)
         self.counters.hooks.add(one.agent.value, outcome)
         return printed
+
+    def _failed(self, one: Happening, kind: str) -> None:
+        """Have a failure noted where `everest status` looks."""
+        _log.warning("a hook could not be answered: %s", kind)
+        told = (self.places.spool, one.agent.value, one.name, kind)
+        self.behind(partial(failures.note, *told, at=utc_now()))
 
     async def _answered(self, one: Happening) -> tuple[str, bytes]:
         if paused(self.places.home, now=utc_now()) is not None:

@@ -35,6 +35,10 @@ class Series:
         """Return the number of these label values, 0 when nothing was counted."""
         return self._values.get(labels, 0)
 
+    def total(self, last: str | None = None) -> float:
+        """Return the sum of the numbers, of one value of the last label if that is given."""
+        return sum(n for labels, n in self._values.items() if last in (None, *labels[-1:]))
+
     def lines(self) -> Iterator[str]:
         """Yield the metric in Prometheus' text format."""
         yield f"# HELP {self.name} {self.about}"

@@ -17,6 +17,7 @@ from tasks.domain.proposals import Actor
 from tasks.domain.ran import Outcome, completed_nights
 from tasks.domain.units import Project
 from tasks.errors import EverestError
+from tasks.hooks.failures import lately
 from tasks.llm.use import in_words, kept_uses, of_data, trouble_of
 from tasks.memory import Memory
 from tasks.paused import paused
@@ -160,6 +161,7 @@ def _status(where: Setting) -> dict[str, Any]:
         "writing": writer_at_work(where.places.lock) or None,
         "paused": _pause(where),
         **_runs(where),
+        "hook_failures": _hook_failures(where),
         "embedding": _embedding(where),
         "models": kept_uses(where.places.model_use),
         "projects": len(memory.projects),
@@ -189,6 +191,12 @@ def _runs(where: Setting) -> dict[str, Any]:
     return {"last_night": iso(nights[-1]) if nights else None, "last_failure": failure}
 
 
+def _hook_failures(where: Setting) -> dict[str, Any]:
+    """Return how many hooks got no answer in the last days, and the last of them."""
+    found = lately(where.places.spool, now=utc_now())
+    return {"count": found.count, "last": found.last, "at": iso(found.at) if found.at else None}
+
+
 def _pause(where: Setting) -> dict[str, str | None] | None:
     found = paused(where.places.home, now=utc_now())
     return None if found is None else {"until": iso(found.until) if found.until else None}
@@ -216,6 +224,9 @@ def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str
         why = f": {wrong['why'] or wrong['error']}" if wrong["error"] else ""
         began = _minute(wrong["began"], zone)
         yield "last failure", f"{wrong['flow']} of {began} {wrong['outcome']}{why}"
+    if (failed := told["hook_failures"])["count"]:
+        at = _minute(failed["at"], zone)
+        yield "hook failures", f"{failed['count']} in 7 days, the last {at}: {failed['last']}"
     yield "embedding", told["embedding"]
     for use in filter(None, map(of_data, told["models"])):
         yield f"{use.what} model", " ".join([in_words(use), *trouble_of(use)]).strip() or use.model
