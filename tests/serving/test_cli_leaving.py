@@ -100,7 +100,7 @@ def _hosts_files(person: Everest) -> list[Path]:
 
 
 def test_an_uninstall_leaves_a_machine_as_if_it_had_never_been(person: Everest) -> None:
-    own = "# Mine\r\n\r\n- use tabs\r\n"
+    own = "# Mine\n\n- use tabs \n"
     index = next(path for path in _hosts_files(person) if path.name == "MEMORY.md")
     index.write_bytes(own.encode() + b"\n" + index.read_bytes())
     before = {path for path in person.user.rglob("*") if "memory" not in path.parts}
