@@ -121,6 +121,10 @@ class Priming:
         put = Put(_turn(one), "", ids, settled, (), one.model, self.clock())
         return Decision(text, put, selection, point.moment)
 
+    def recent(self, one: Happening, scope: Scope) -> Sequence[Event]:
+        """Return the last events of the project's relay that the conversation may be told."""
+        return self.source.recent(scope, one.session, self.holdout)
+
     def hand_over(self, one: Happening, recent: Sequence[Event], told: Told) -> Decision:
         """Return what others did here since; nothing when the same model did it last."""
         now = self.clock()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from tasks.compose import space_of
+from tasks.domain.events import Event
 from tasks.domain.scope import GLOBAL, Scope
 from tasks.embedding.choose import Chosen
 from tasks.embedding.space import WORDS, Space
@@ -27,6 +28,7 @@ from tasks.settings import Places, Settings
 from tasks.store.keys import DIGEST_KEY
 from tasks.store.owned import OwnSegment
 from tasks.store.tail import Tail
+from tasks.taught import untaught
 
 _WARM: Final = "what is this about"
 _LOOKED_EVERY: Final = 0.5
@@ -148,6 +150,15 @@ class Reader:
             if row["id"] not in hidden
         }
         return known.issuperset(ids)
+
+    def untaught(self, events: Iterable[Event], scope: Scope) -> list[Event]:
+        """Return the events of a project's relay that tell none of the lessons of its scope.
+
+        Raises:
+            ViewDamaged: when the view cannot be read.
+        """
+        reading = self._newest()
+        return untaught(events, [_lessons(reading, one) for one in (scope, scope.everywhere())])
 
     def _stay_warm(self) -> None:
         """Open each view soon after it is published: a first look takes longer than there is."""

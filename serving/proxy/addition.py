@@ -52,8 +52,8 @@ class Source(Protocol):
     def stand(self, ids: Collection[str], scope: Scope) -> bool:
         """Tell whether all of these lessons may still be shown."""
 
-    def recent(self, scope: Scope) -> Sequence[Event]:
-        """Return the last events of a project's relay, oldest first."""
+    def recent(self, scope: Scope, conversation: str, holdout: float) -> Sequence[Event]:
+        """Return the last events of a project's relay, oldest first, that it may be told."""
 
     def expose(self, body: dict[str, Any], scope: Scope, at: datetime) -> None:
         """Append what was shown, and what was not, to the journal."""
@@ -142,7 +142,7 @@ class Additions:
             holdout=self.holdout,
         )
         events = handing.handoff(
-            self.source.recent(scope),
+            self.source.recent(scope, its.conversation, self.holdout),
             handing.Arrival(
                 its.conversation if its.named or not its.first else "",
                 its.model,

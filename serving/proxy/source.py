@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from serving.reader import Reader
 from tasks.domain.events import Event
+from tasks.domain.holdout import held_out
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import Scope
 from tasks.prime import Candidate
@@ -45,8 +46,19 @@ class MemorySource:
         """Tell whether all of these lessons may still be shown."""
         return self._reader.stand(ids, scope)
 
-    def recent(self, scope: Scope) -> Sequence[Event]:
-        """Return the last events of a project's relay, oldest first."""
+    def recent(self, scope: Scope, conversation: str, holdout: float) -> Sequence[Event]:
+        """Return the last events of a project's relay, oldest first.
+
+        Left out are those that tell a conversation which is held out what lessons would.
+        """
+        events = self._last(scope)
+        return self._reader.untaught(events, scope) if held_out(conversation, holdout) else events
+
+    def expose(self, body: dict[str, Any], scope: Scope, at: datetime) -> None:
+        """Append what was shown, and what was not, to the journal."""
+        self._reader.append("expose", body, scope=scope, actor=Actor.SYSTEM, at=at)
+
+    def _last(self, scope: Scope) -> Sequence[Event]:
         with self._alone:
             found = self._followed.get(scope)
             if found is None:
@@ -57,7 +69,3 @@ class MemorySource:
             if len(self._followed) > _PROJECTS:
                 self._followed.popitem(last=False)
             return found.newest()
-
-    def expose(self, body: dict[str, Any], scope: Scope, at: datetime) -> None:
-        """Append what was shown, and what was not, to the journal."""
-        self._reader.append("expose", body, scope=scope, actor=Actor.SYSTEM, at=at)

@@ -289,6 +289,25 @@ class TestHeldOut:
         assert exposed[HELD_ID]["scope"][3] == PROJECT
         assert len(journaled(home)) == 2
 
+    def test_a_correction_that_became_a_lesson_does_not_come_by_the_handoff(
+        self, home: Path
+    ) -> None:
+        said = ["No, not npm: we always use pnpm in this repo.", "No, the mast is 3 m too long."]
+        with door(home, holdout=0.5) as half:
+            for words in said:
+                other = [person("chat", "hi"), agent("chat", "Done so."), person("chat", words)]
+                half.answered(ask("chat", *other, model="model-b"), b"{}")
+            half.settle()
+            assert [kind for kind, *_ in half.relayed()] == ["correction", "correction"]
+            told = {
+                name: half.sent(
+                    ask("anthropic", person("anthropic", "Hello"), x_claude_code_session_id=name)
+                ).decode()
+                for name in (HELD_ID, SHOWN_ID)
+            }
+        assert [words in told[SHOWN_ID] for words in said] == [True, True]
+        assert [words in told[HELD_ID] for words in said] == [False, True]
+
 
 class TestTakenOut:
     def test_a_lesson_that_was_rejected_is_gone_from_the_next_request(
