@@ -83,7 +83,7 @@ def _explained(priming: Priming, questions: Questions, one: Happening) -> Explai
     if isinstance(told, Silence):
         return Explained(where.project_id, "", out, told.why)
     if isinstance(point, Arriving):
-        made = priming.hand_over(one, priming.recent(one, where), told)
+        made = priming.hand_over(one, priming.news(one, where), told)
         return Explained(where.project_id, "beginning", out, made.outcome, made.text)
     found = priming.source.candidates(questions.at_leisure(point.words), where)
     made = priming.prime(one, point, found, told)

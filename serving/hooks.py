@@ -133,8 +133,8 @@ class Hooks:
         if isinstance(where, Silence):
             return where.why, b""
         if isinstance(point, Arriving):
-            events = await asyncio.to_thread(self.priming.recent, one, where)
-            return self._settled(one, where, lambda told: self.priming.hand_over(one, events, told))
+            news = await asyncio.to_thread(self.priming.news, one, where)
+            return self._settled(one, where, lambda told: self.priming.hand_over(one, news, told))
         question = await self.questions.of(point.words)
         found = await asyncio.to_thread(self.priming.source.candidates, question, where)
         return self._settled(one, where, lambda told: self.priming.prime(one, point, found, told))

@@ -125,11 +125,21 @@ class Priming:
         """Return the last events of the project's relay that the conversation may be told."""
         return self.source.recent(scope, one.session, self.holdout)
 
-    def hand_over(self, one: Happening, recent: Sequence[Event], told: Told) -> Decision:
-        """Return what others did here since; nothing when the same model did it last."""
+    def news(self, one: Happening, scope: Scope) -> Sequence[Event]:
+        """Return the project's relay if another agent or model worked there last, else nothing."""
+        events = self.recent(one, scope)
+        agent = one.agent.provenance
+        if not any(event.agent != agent or event.model != one.model for event in events):
+            return ()
+        worked = self.folders.worked(scope.project_id, agent, besides=one.session)
+        asked = {"session": one.session, "agent": agent, "model": one.model}
+        return events if handing.is_news(events, **asked, worked=worked) else ()
+
+    def hand_over(self, one: Happening, news: Sequence[Event], told: Told) -> Decision:
+        """Return what is handed over of the news at a conversation's beginning."""
         now = self.clock()
-        arrival = handing.Arrival(one.session, one.model, True, told.events, now)  # noqa: FBT003
-        events = handing.since(recent, arrival, agent=one.agent.provenance)
+        arrival = handing.Arrival(one.session, "", True, told.events, now)  # noqa: FBT003
+        events = handing.handoff(news, arrival)
         while not fits(text := handing.block(events, self.day) if events else ""):
             events = events[1:]
         put = Put("", "", (), (), tuple(event.id for event in events), one.model, now)

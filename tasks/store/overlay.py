@@ -7,7 +7,7 @@ ever writes the store.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ class Overlay:
         decided: those of them that a person decided; the rest only waits for a person.
         buried: keyed digests of values refused since the view, each with the scope it binds.
         projects: those that notes were said in, made by the next night if they are new.
+        ignored: project id -> whether it is to be ignored, of those told to be or not to be.
         replaced: lesson id -> its new text.
         lines: journal lines that no night has folded yet; `bad`: those that are no lines.
     """
@@ -55,6 +56,7 @@ class Overlay:
     bad: int
     projects: tuple[Project, ...] = ()
     decided: frozenset[str] = frozenset()
+    ignored: Mapping[str, bool] = field(default_factory=dict)
 
     def buries(self, digests: Collection[str], scope: Scope) -> bool:
         """Tell whether a value, given by its digests, was refused for a scope since the view."""
@@ -102,6 +104,11 @@ def laid(said: Iterable[Line], *, key: bytes | None, lines: int, bad: int) -> Ov
         decided=frozenset(
             unit for line in decided if line.actor in DECIDERS for unit in _hides(line)
         ),
+        ignored={
+            line.body["unit_id"]: line.body["verb"] == "ignore"
+            for line in ordered
+            if line.op == "decide" and line.body["verb"] in ("ignore", "watch")
+        },
     )
 
 
