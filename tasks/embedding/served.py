@@ -36,6 +36,8 @@ _LOOK: Final = 5.0
 _QUIET: Final = 5.0
 """Seconds for which a server that failed a query is not asked again."""
 
+_HUGE: Final = 1e30
+
 Clock = Callable[[], float]
 
 
@@ -203,8 +205,10 @@ def _rows(answer: object, count: int) -> NDArray[np.float32] | Failure:
         return Failure(Wrong.BROKEN, "its vectors are no numbers")
     if rows.ndim != 2 or len(rows) != count or not rows.shape[1]:
         return Failure(Wrong.BROKEN, "its vectors are not one a text, of one length")
+    if not (np.abs(rows) < _HUGE).all():
+        return Failure(Wrong.BROKEN, "its vectors hold what is no number of a vector")
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    if not np.isfinite(lengths).all() or not lengths.all():
+    if not lengths.all():
         return Failure(Wrong.BROKEN, "its vectors have no direction")
     unit: NDArray[np.float32] = (rows / lengths).astype(np.float32)
     return unit

@@ -87,6 +87,8 @@ def read_choice(path: Path) -> Choice | None:
             None if found is None else _embedding(found),
             None if kept.get("embed") is None else _text(kept["embed"]),
         )
+    except SettingInvalid as error:
+        raise unreadable(path, str(error)) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise unreadable(path, f"{type(error).__name__} {error}") from None
 

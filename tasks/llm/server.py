@@ -161,7 +161,8 @@ def ollama_of(host: str | None) -> str:
     """
     if not host or not host.strip():
         return OLLAMA
-    parts = urlsplit(base_of(host, "OLLAMA_HOST"))
+    named = f"127.0.0.1{host.strip()}" if host.strip().startswith(":") else host
+    parts = urlsplit(base_of(named, "OLLAMA_HOST"))
     name = parts.hostname or ""
     name = "127.0.0.1" if name in ("0.0.0.0", "::") else name  # noqa: S104  replaced, not bound
     port = parts.port or {"https": 443}.get(parts.scheme, 80 if "://" in host else 11434)

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pytest
+
+from tasks.errors import SettingInvalid
+from tasks.llm.server import (
+    OLLAMA,
+    Api,
+    Failure,
+    Server,
+    Tally,
+    Wrong,
+    base_of,
+    ollama_of,
+    on_this_machine,
+)
+from tests.modelserver import ModelServer
+from tests.serving.upstream import Break, Pause, Reply, Upstream
+
+
+@pytest.mark.parametrize(
+    ("host", "base"),
+    [
+        (None, OLLAMA),
+        ("  ", OLLAMA),
+        ("127.0.0.1", OLLAMA),
+        ("0.0.0.0", OLLAMA),
+        ("0.0.0.0:8080", "http://127.0.0.1:8080"),
+        (":8080", "http://127.0.0.1:8080"),
+        ("box:11434", "http://box:11434"),
+        ("http://box", "http://box:80"),
+        ("https://box/ollama/", "https://box:443/ollama"),
+        ("[::1]:11434", "http://[::1]:11434"),
+        ("[::]", "http://127.0.0.1:11434"),
+    ],
+)
+def test_ollamas_host_is_read_as_its_own_client_reads_it(host: str | None, base: str) -> None:
+    assert ollama_of(host) == base
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "http://", "ftp://box", "http://box:port", "http://a b", "http://me:pw@box", "box?key=1"],
+)
+def test_what_is_no_server_is_refused_by_the_setting_that_named_it(url: str) -> None:
+    with pytest.raises(SettingInvalid, match="--server") as refused:
+        base_of(url, "--server")
+    assert "pw" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("base", "here"),
+    [
+        ("http://127.0.0.1:1", True),
+        ("http://localhost", True),
+        ("http://[::1]:1", True),
+        ("http://127.8.8.8", True),
+        ("http://192.168.0.2", False),
+        ("https://localhost.example.org", False),
+    ],
+)
+def test_it_is_known_whether_text_stays_on_this_machine(base: str, here: bool) -> None:  # noqa: FBT001
+    assert on_this_machine(base) is here
+
+
+def test_the_key_goes_into_one_header_and_into_no_words() -> None:
+    with ModelServer(key="s3cret") as models:
+        server = Server(models.url, Api.OLLAMA, "s3cret")
+        assert server.get(f"{models.url}/api/version", timeout=5) == {"version": "0.9.9"}
+        assert models.asked[0].headers["authorization"] == "Bearer s3cret"
+        wrong = Server(models.url, Api.OLLAMA, "other").get(models.url, timeout=5)
+    assert wrong == Failure(Wrong.REFUSED, "wrong key", 401)
+    assert "s3cret" not in f"{server!r} {wrong!r} {wrong}"
+
+
+def test_nothing_is_taken_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    with ModelServer() as models:
+        server = Server(models.url, Api.OLLAMA)
+        assert server.get(f"{models.url}/api/version", timeout=5) == {"version": "0.9.9"}
+
+
+def _failure(reply: Reply, *, timeout: float = 5.0) -> Failure:
+    with Upstream(lambda _: reply) as upstream:
+        server = Server(upstream.url, Api.OPENAI)
+        found = server.post(f"{upstream.url}/v1/x", {}, timeout=timeout)
+    assert isinstance(found, Failure), found
+    assert server.tally.asked == 1
+    assert server.tally.failed.total() == 1
+    return found
+
+
+def test_every_way_to_fail_is_told_and_counted() -> None:
+    refused = Reply([b'{"error": "out of memory"}'], status=500)
+    assert _failure(refused) == Failure(Wrong.REFUSED, "out of memory", 500)
+    assert _failure(Reply([b"<html>"])).wrong is Wrong.BROKEN
+    assert _failure(Reply([b"[" * 100_000])).wrong is Wrong.BROKEN
+    assert _failure(Reply([b"{", Break()])).wrong is Wrong.BROKEN
+    moved = Reply([b"{}"], status=307, headers=[("location", "http://127.0.0.1:9/")])
+    assert _failure(moved) == Failure(Wrong.REFUSED, "", 307)
+    assert _failure(Reply([b"{}"], before=[Pause(5)]), timeout=0.2).wrong is Wrong.SLOW
+
+
+def test_a_server_that_never_ends_its_answer_is_left_in_time() -> None:
+    drops = [step for _ in range(60) for step in (b" ", Pause(0.05))]
+    assert _failure(Reply(drops), timeout=0.5).wrong is Wrong.SLOW
+
+
+def test_no_server_is_a_failure_too() -> None:
+    with ModelServer() as models:
+        pass
+    server = Server(models.url, Api.OLLAMA, tally=(tally := Tally()))
+    assert server.get(models.url, timeout=5) == Failure(Wrong.AWAY, "ConnectError")
+    assert (tally.asked, dict(tally.failed)) == (1, {"did not answer": 1})
