@@ -90,6 +90,7 @@ class App:
         )
         serving.reader.start()
         serving.collecting.start()
+        serving.behind(serving.chains.load)
         serving.behind(warm)
         try:
             yield

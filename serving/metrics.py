@@ -77,7 +77,8 @@ class Counters:
         )
         self.additions = Series(
             "everest_proxy_additions_total",
-            "Requests that could get an addition, by what came of it.",
+            "Requests that could get an addition, by what came of it; no project is one of a token "
+            "of several with none named.",
             "counter",
             ("outcome",),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -17,9 +17,9 @@ from serving.metrics import Counters
 from serving.priming import priming_of
 from serving.projects import Projects
 from serving.proxy.addition import Additions
-from serving.proxy.asking import Chains
 from serving.proxy.behind import Behind
 from serving.proxy.calls import Addition, MakeTee
+from serving.proxy.chains import Chains
 from serving.proxy.routes import Routes, read_routes
 from serving.proxy.source import MemorySource
 from serving.proxy.tee import Teeing
@@ -44,6 +44,7 @@ class Serving:
         projects: what the projects are that requests name.
         started: when, in UTC.
         origins: of pages that are let in beside our own.
+        chains: which conversations answers were of.
         client: makes the client for model servers, inside the running loop.
         behind: does what no client waits for.
         hooks: answers what agents' hooks tell.
@@ -67,6 +68,7 @@ class Serving:
     addition: Addition | None = None
     tee: MakeTee | None = None
     origins: frozenset[bytes] = frozenset()
+    chains: Chains = field(default_factory=Chains)
 
 
 def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serving:
@@ -85,7 +87,7 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
         counters,
     )
     routes = read_routes(settings.routes, os.environ)
-    behind, chains = Behind(counters), Chains()
+    behind, chains = Behind(counters), Chains(places.chains)
     source, shown, sessions = MemorySource(reader), Shown(places.shown), Sessions()
     additions = Additions(
         source,
@@ -115,4 +117,5 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
         addition=additions,
         tee=Teeing(reader.relays, chains, utc_now, behind),
         origins=read_origins(settings.origins),
+        chains=chains,
     )

@@ -184,6 +184,7 @@ class Places:
         self.door_token = self.keys / "door.token"
         self.socket = _socket_path(self.home)
         self.shown = self.home / "shown"
+        self.chains = self.shown / "chains.jsonl"
         self.spool = self.home / "spool"
         self.runs = self.home / "runs.jsonl"
         self.wired = self.home / "wired.json"

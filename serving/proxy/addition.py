@@ -15,9 +15,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, Protocol
 
-from serving.proxy.asking import Asked, Chains, Turn, asked
+from serving.proxy.asking import Asked, Turn, asked
 from serving.proxy.behind import Behind
 from serving.proxy.calls import Call
+from serving.proxy.chains import Chains
 from serving.proxy.kinds import Kind
 from serving.proxy.splice import spliced
 from serving.questions import Questions

@@ -1,15 +1,14 @@
 """What a call asks: of which conversation it is, which turns of the person's it holds, what for.
 
-Pure but for `Chains`, which keeps which answers belong to which conversation, for clients that send
-only what is new. Invariant: a body that cannot be read as its API's is a call for nothing, and so
-nothing is added to it.
+Pure, given which answers belong to which conversation. Invariant: a body that cannot be read as its
+API's is a call for nothing, and so nothing is added to it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -20,6 +19,7 @@ from serving.proxy.agents import CODEX, agent_of
 from serving.proxy.anthropic import Anthropic
 from serving.proxy.apis import Api, Headers, header
 from serving.proxy.calls import Call
+from serving.proxy.chains import Chains
 from serving.proxy.families import AT_SERVER, Body, Family, Made, Message, Result, Speaker
 from serving.proxy.gemini import Gemini
 from serving.proxy.kinds import Kind, kind_of
@@ -30,7 +30,6 @@ from serving.proxy.splice import Spot
 from tasks.domain.ids import digest_of
 from tasks.domain.markers import FENCE_OPEN, HEADLESS
 
-_KEPT: Final = 10_000
 _SESSION: Final = b"x-claude-code-session-id"
 _CODEX_SESSIONS: Final = (b"session-id", b"session_id")
 _LONGEST_NAME: Final = 200
@@ -102,26 +101,6 @@ class Asked:
     ran: tuple[Ran, ...] = ()
     room: int | None = None
     length: int = 0
-
-
-class Chains:
-    """Which conversation an answer was of, as far back as it is kept."""
-
-    def __init__(self) -> None:
-        self._roots: OrderedDict[str, str] = OrderedDict()
-
-    def learn(self, answer: str, conversation: str) -> None:
-        """Keep that an answer was of a conversation; an answer with no name is of none."""
-        if not answer or not conversation:
-            return
-        self._roots[answer] = conversation
-        self._roots.move_to_end(answer)
-        if len(self._roots) > _KEPT:
-            self._roots.popitem(last=False)
-
-    def root(self, answer: str) -> str:
-        """Return the conversation of an answer; of an unknown one it is the answer's own name."""
-        return self._roots.get(answer, answer)
 
 
 def family_of(call: Call) -> Family | None:

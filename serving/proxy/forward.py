@@ -17,6 +17,7 @@ from typing import Final
 from starlette.types import Receive, Scope, Send
 
 from serving.admit import Admitted
+from serving.grants import Grant
 from serving.metrics import Counters
 from serving.proxy.apis import Api, Headers, api_of, error_body, header, model_in
 from serving.proxy.calls import Addition, Call, MakeTee, Tee
@@ -123,7 +124,7 @@ class Forward:
             _log.warning("an addition failed: %s", type(error).__name__)
             self.counters.additions.add("failed")
             return body
-        self.counters.additions.add("none" if added is None else "added")
+        self.counters.additions.add(_outcome(call.grant, added))
         return body if added is None else added
 
     async def _relay(
@@ -163,6 +164,13 @@ class Forward:
             _log.warning("an answer's reader failed: %s", type(error).__name__)
             self.counters.tees.add("failed")
             return None
+
+
+def _outcome(grant: Grant, added: bytes | None) -> str:
+    """Return in a word what came of an addition; of several projects none was named."""
+    if added is None:
+        return "none" if grant.project is not None else "no project"
+    return "added"
 
 
 async def _pass_on(answer: Answer, client: Client, send: Send, reader: _Reader) -> None:

@@ -17,9 +17,10 @@ import msgspec
 
 from serving.proxy.agents import agent_of
 from serving.proxy.apis import Headers, header
-from serving.proxy.asking import Asked, Chains, Ran, asked, family_of
+from serving.proxy.asking import Asked, Ran, asked, family_of
 from serving.proxy.behind import Behind
 from serving.proxy.calls import Call, Tee
+from serving.proxy.chains import Chains
 from serving.proxy.families import Family, Made, Said
 from serving.proxy.kinds import Kind
 from serving.proxy.openai_responses import OpenAIResponses
@@ -92,6 +93,7 @@ class _Answer:
             said = self._read()
             its = self._asked()
             self._teeing.chains.learn(said.id, its.conversation)  # the next may follow at once
+            self._teeing.behind(partial(self._teeing.chains.keep, said.id, its.conversation))
             self._teeing.behind(partial(self._append, its, said))
         else:
             self._teeing.behind(lambda: self._append(self._asked(), self._read()))

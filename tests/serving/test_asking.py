@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from serving.proxy.asking import Asked, Chains, asked
+from serving.proxy.asking import Asked, asked
+from serving.proxy.chains import Chains
 from serving.proxy.kinds import Kind
 from tasks.domain.ids import digest_of
 from tasks.domain.markers import FENCE_OPEN, HEADLESS

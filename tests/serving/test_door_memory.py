@@ -231,6 +231,36 @@ class TestHandoff:
             assert LESSON not in json.dumps(got(upstream))
 
 
+def test_with_several_projects_and_none_named_nothing_is_added_and_it_is_counted(
+    proxy: RunningProxy, upstream: Upstream
+) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": ASKS}]}
+    httpx.post(f"{proxy.url}/t/{proxy.token}/v1/chat/completions", json=body)
+    assert got(upstream) == body
+    told = httpx.get(f"{proxy.url}/metrics").text
+    assert 'everest_proxy_additions_total{outcome="no project"} 1\n' in told
+    httpx.post(f"{url(proxy)}/v1/chat/completions", json=body)
+    assert got(upstream) != body
+
+
+def test_a_chain_of_answers_goes_on_in_the_next_process(
+    upstream: Upstream, slept_once: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Both turns are of one conversation: what the first was told is not told again."""
+    base = Path(shutil.copytree(slept_once[1], tmp_path / "base"))
+    asked = {"model": "m", "input": ASKS}
+    with opened(base, upstream) as proxy:
+        first = httpx.post(f"{url(proxy)}/v1/responses", json=asked).json()["id"]
+        assert LESSON in json.dumps(got(upstream))
+        until_told(proxy, ASKS)
+    again = {**asked, "previous_response_id": first}
+    with opened(base, upstream) as proxy:
+        httpx.post(f"{url(proxy)}/v1/responses", json=again)
+        assert LESSON not in json.dumps(got(upstream))
+        httpx.post(f"{url(proxy)}/v1/responses", json={**again, "previous_response_id": "other"})
+        assert LESSON in json.dumps(got(upstream))
+
+
 def test_with_no_token_nothing_is_added_or_told(proxy: RunningProxy, upstream: Upstream) -> None:
     before = relay(proxy)
     told = {"model": "m", "messages": [{"role": "user", "content": ASKS}]}

@@ -14,9 +14,9 @@ import pytest
 
 from serving.metrics import Counters
 from serving.proxy.apis import Api
-from serving.proxy.asking import Chains
 from serving.proxy.behind import Behind
 from serving.proxy.calls import Call
+from serving.proxy.chains import Chains
 from serving.proxy.tee import Teeing
 from tasks.domain.events import Event
 from tasks.relays import DEFAULT, Relays
