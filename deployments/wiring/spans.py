@@ -164,8 +164,10 @@ def _with(
 ) -> list[tuple[int, int, str]]:
     """Return the edits that add a last child."""
     last = branch.children[-1] if branch.children else None
-    after = _after(text, branch, last)
+    start = branch.start + 1 if last is None else _end_of(last)
+    after = _behind_comments(text, start, branch.end - 1)
     spread = _spread(text, branch) if last else not style.flat
+    spread = spread or _ends_line(text, start, after)
     named = "" if key is None else json.dumps(key, ensure_ascii=False) + style.colon
     edits = [] if last is None or last.comma is not None else [(last.node.end,) * 2 + (",",)]
     ending = "," if last is not None and last.comma is not None else ""
@@ -176,9 +178,8 @@ def _with(
     outer = _indent_of(text, branch.start)
     indent = _indent_of(text, last.start) if last and _own_line(text, last) else outer + style.unit
     words = style.newline + indent + named + style.written(value, indent, flat=False) + ending
-    if "\n" not in text[after : branch.end - 1]:
-        words += style.newline + outer
-        return [*edits, (after, branch.end - 1, words)]
+    if last is None and "\n" not in text[after : branch.end - 1]:
+        words += style.newline + (outer if after == branch.end - 1 else "")
     return [*edits, (after, after, words)]
 
 
@@ -189,36 +190,50 @@ def _without(text: str, branch: Branch, at: int) -> list[tuple[int, int, str]]:
         inside = text[branch.start + 1 : child.start] + text[_end_of(child) : branch.end - 1]
         if not inside.strip():
             return [(branch.start + 1, branch.end - 1, "")]
-    lead = _lead(text, branch, child)
+    edits = []
     if child.comma is None:
-        before = branch.children[at - 1].comma if at else None
-        edits = [(lead, child.node.end, "")]
-        return edits if before is None else [(before, before + 1, ""), *edits]
-    if text[child.node.end : child.comma].strip():
-        return [(lead, child.node.end, ""), (child.comma, child.comma + 1, "")]
-    return [(lead, child.comma + 1, "")]
+        end, before = child.node.end, branch.children[at - 1].comma if at else None
+        edits += [] if before is None else [(before, before + 1, "")]
+    elif text[child.node.end : child.comma].strip():
+        end = child.node.end
+        edits += [(child.comma, child.comma + 1, "")]
+    else:
+        end = child.comma + 1
+    start = _end_of(branch.children[at - 1]) if at else branch.start + 1
+    return [*edits, (_lead(text, start, child.start, end), end, "")]
 
 
-def _after(text: str, branch: Branch, last: Child | None) -> int:
-    """Return where a further child may follow: behind the last one and every comment behind it."""
-    start = branch.start + 1 if last is None else _end_of(last)
-    return max((end for _, end in comments(text, start, branch.end - 1)), default=start)
+def _ends_line(text: str, start: int, at: int) -> bool:
+    """Tell whether a comment that goes on to its line's end is what ends at a place."""
+    return any(
+        end == at and text.startswith("//", begin) for begin, end in comments(text, start, at)
+    )
 
 
 def _end_of(child: Child) -> int:
     return child.node.end if child.comma is None else child.comma + 1
 
 
-def _lead(text: str, branch: Branch, child: Child) -> int:
+def _lead(text: str, start: int, at: int, end: int) -> int:
     """Return where the space before a child begins; behind a line's comment none is taken.
 
     There the line's end may be what keeps the rest out of the comment.
+
+    Args:
+        text: the whole text.
+        start: where the child before it ends, with its comma.
+        at: where the child begins.
+        end: up to where it is taken out.
     """
-    lead = branch.start + 1 + len(text[branch.start + 1 : child.start].rstrip(" \t\r\n"))
-    line_end = text.find("\n", _end_of(child))
-    rest = text[_end_of(child) : line_end if line_end >= 0 else len(text)]
-    commented = "//" in text[text.rfind("\n", 0, lead) + 1 : lead]
-    return child.start if commented and rest.strip() else lead
+    lead = _behind_comments(text, start, at)
+    line_end = text.find("\n", end)
+    rest = text[end : line_end if line_end >= 0 else len(text)]
+    return at if _ends_line(text, start, lead) and rest.strip() else lead
+
+
+def _behind_comments(text: str, start: int, end: int) -> int:
+    """Return where the last comment between two places ends, the first place when there is none."""
+    return max((at for _, at in comments(text, start, end)), default=start)
 
 
 def _spread(text: str, node: Node) -> bool:
