@@ -67,7 +67,12 @@ def model(  # noqa: PLR0913, PLR0917  one option each
     with _bar() as pulled:
         choice = chosen(asked, wanted, pulled)
     write_choice(where.places.model, choice)
-    put(_as_data(choice)) if as_json else say(_in_words(choice))
+    if as_json:
+        put(_as_data(choice))
+    else:
+        say(_in_words(choice))
+        if choice.embedding:
+            say("The next night embeds everything anew; until then words alone find things.")
 
 
 def _server(where: Setting, named: str | None) -> Server:
@@ -139,16 +144,24 @@ def _bar() -> Iterator[Pulled]:
 
 def _tell(where: Setting, *, as_json: bool) -> None:
     from tasks.llm.choice import read_choice  # noqa: PLC0415
+    from tasks.llm.choose import standing  # noqa: PLC0415
+    from tasks.llm.keys import key_of_choice  # noqa: PLC0415
+    from tasks.llm.server import Server  # noqa: PLC0415
 
     choice = read_choice(where.places.model)
-    if as_json:
-        put(_as_data(choice) if choice else None)
-    elif choice is None:
-        say(
-            "No model is chosen: lessons are worded by rule, and the small model that ships embeds."
+    if choice is None:
+        text = (
+            "No model is chosen: lessons are worded by rule, and the small one that ships embeds."
         )
+        put(None) if as_json else say(text)
+        return
+    key = key_of_choice(where.settings, where.places)
+    now = standing(Server(choice.server, choice.api, key), choice)
+    if as_json:
+        put({**_as_data(choice), "now": now})
     else:
         say(_in_words(choice))
+        say(f"{what:<10} now: {how}" for what, how in now.items())
 
 
 def _forget(where: Setting, *, as_json: bool) -> None:
@@ -177,6 +190,5 @@ def _in_words(choice: Choice) -> Iterator[str]:
     yield f"writing    {choice.writer or 'no model: lessons are worded by rule'}"
     if choice.embedding:
         yield f"embedding  {choice.embedding.name}, {len(choice.embedding.probe)} numbers a text"
-        yield "The next night embeds everything anew; until then questions are read by their words."
     else:
         yield "embedding  the small model that ships"

@@ -103,6 +103,30 @@ def server_at(base: str, key: str | None) -> Server:
     return server
 
 
+def standing(server: Server, choice: Choice) -> dict[str, str]:
+    """Return how each chosen model stands on its server now, by what it is for."""
+    listed = _listed(server)
+    named = {"writing": choice.writer, "embedding": choice.embedding and choice.embedding.label}
+    return {what: _stands(model, listed) for what, model in named.items() if model}
+
+
+def _stands(model: str, listed: list[str] | Failure) -> str:
+    if isinstance(listed, Failure):
+        return f"the server {listed}"
+    return "there" if not listed or {model, f"{model}:latest"} & {*listed} else "not there any more"
+
+
+def _listed(server: Server) -> list[str] | Failure:
+    """Return the models that a server lists; some list none."""
+    ollamas = server.api is Api.OLLAMA
+    path, many, name = ("api/tags", "models", "name") if ollamas else ("models", "data", "id")
+    answer = server.get(f"{server.base}/{path}", timeout=_LOOK)
+    if isinstance(answer, Failure):
+        return answer
+    rows = answer.get(many) if isinstance(answer, dict) else None
+    return [str(one.get(name)) for one in rows or () if isinstance(one, dict)]
+
+
 def chosen(server: Server, wanted: Wanted, shown: Pulled) -> Choice:
     """Have the server fetch what it lacks, measure the embedding model, and return the choice.
 
@@ -197,9 +221,9 @@ def _measured(server: Server, model: str) -> Embedding:
 
 def _require_listed(server: Server, wanted: Wanted) -> None:
     """Refuse a model that a server's own list does not hold; some servers have no list."""
-    answer = server.get(f"{server.base}/models", timeout=_LOOK)
-    listed = answer.get("data") if isinstance(answer, dict) else None
-    known = [str(one.get("id")) for one in listed or () if isinstance(one, dict)]
+    known = _listed(server)
+    if isinstance(known, Failure):
+        return
     for model in filter(None, (wanted.writer, wanted.embedding)):
         if known and model not in known:
             shown = ", ".join(known[:10]) + (", …" if len(known) > 10 else "")
