@@ -198,11 +198,11 @@ def _left(target: Target, seen: bytes | None, record: Record, places: Places) ->
     note = record.of(target.path)
     if note is None or seen is None or not set(note.kept().put) & set(PLACES):
         return Outcome(seen, None, note.kept() if note else None)
+    if not target.wishes:  # it was ours for the proxy alone
+        return _undone(target, seen, record, places)
     kept = note.kept().without(PLACES)
     with _explained(target.path):
         bare = withdraw_from(_read(target, seen), note.kept(), PLACES, str(places.home))
-    if not kept.put and not bare.data:
-        return _undone(target, seen, record, places)
     before = _copy(places, note) if _unchanged(note, seen) else None
     return Outcome(bare.text.encode(), before, kept)
 

@@ -38,7 +38,7 @@ from tasks.domain.clock import utc_now
 from tasks.errors import EverestError, UsageError
 from tasks.settings import Places
 
-_LOOKS: Final[Mapping[str, Callable[[Machine, Ours], Agent]]] = {
+LOOKS: Final[Mapping[str, Callable[[Machine, Ours], Agent]]] = {
     claude_code.NAME: claude_code.look,
     codex.NAME: codex.look,
     gemini.NAME: gemini.look,
@@ -47,7 +47,7 @@ _LOOKS: Final[Mapping[str, Callable[[Machine, Ours], Agent]]] = {
     applications.WINDSURF: applications.windsurf,
     applications.VSCODE: applications.vscode,
 }
-NAMES: Final = tuple(_LOOKS)
+NAMES: Final = tuple(LOOKS)
 _EDITORS: Final[Mapping[str, Callable[[str], Editor]]] = {".toml": TomlText, ".json": JsonText}
 
 
@@ -125,7 +125,7 @@ def present_agents(where: Setting, named: Sequence[str] = ()) -> list[Agent]:
     machine, plain = machine_of(os.environ), ours_of(where, os.environ)
     pointed = {*named, *proxied(read_record(where.places.wired))}
     led = ours_of(where, os.environ, door(where)) if pointed else plain
-    return [look(machine, led if name in pointed else plain) for name, look in _LOOKS.items()]
+    return [look(machine, led if name in pointed else plain) for name, look in LOOKS.items()]
 
 
 def wirings(where: Setting) -> list[Wiring]:
@@ -171,7 +171,7 @@ def undo(where: Setting) -> list[EverestError]:
 def _known(where: Setting, named: Sequence[str]) -> list[Agent]:
     """Return every agent, and beside them the files that were wired and are no agent's now."""
     machine, ours = machine_of(os.environ), ours_of(where, os.environ)
-    agents = [look(machine, ours) for look in _LOOKS.values()]
+    agents = [look(machine, ours) for look in LOOKS.values()]
     chosen(agents, named)
     files = {target.path for agent in agents for target in agent.targets}
     noted = read_record(where.places.wired).files
