@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tasks.compose import space_of
+from serving.meanings import Meanings
 from tasks.domain.events import Event
 from tasks.domain.scope import GLOBAL, Scope
 from tasks.embedding.choose import Chosen
@@ -65,7 +66,7 @@ class Reader:
         self.append = OwnSegment(places.journal)
         self.damage = ""
         self._settings, self._places = settings, places
-        self._alone = threading.Lock()
+        self._alone, self._meanings = threading.Lock(), Meanings()
         self._closed = threading.Event()
         self._reading: _Reading | None = None
         self._chosen: Future[Chosen] = Future()
@@ -121,7 +122,8 @@ class Reader:
         if not isinstance(chosen, Chosen) or view is None:
             return Asked(text, None, WORDS)
         same = view.manifest.space == chosen.space.name
-        return Asked(text, chosen.space.query(meaning) if same else None, chosen.space.gauge)
+        vector = self._meanings.of(chosen.space, meaning) if same else None
+        return Asked(text, vector, chosen.space.gauge)
 
     def candidates(self, asked: Asked, scope: Scope) -> list[Candidate]:
         """Return every lesson of a scope and of `@global` with its relevance to what is asked.

@@ -17,6 +17,7 @@ from serving.metrics import Counters
 from serving.priming import priming_of
 from serving.projects import Projects
 from serving.proxy.addition import Additions
+from serving.proxy.asking import Asking
 from serving.proxy.behind import Behind
 from serving.proxy.calls import Addition, MakeTee
 from serving.proxy.chains import Chains
@@ -88,11 +89,12 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
     )
     routes = read_routes(settings.routes, os.environ)
     behind, chains = Behind(counters), Chains(places.chains)
+    asking = Asking(chains)
     source, shown, sessions = MemorySource(reader), Shown(places.shown), Sessions()
     additions = Additions(
         source,
         shown,
-        chains,
+        asking,
         settings.holdout,
         settings.proxy_budget * _ENCODING,
         lambda at: str(local_day(at, settings.zone)),
@@ -115,7 +117,7 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
         hooks,
         Collecting(places),
         addition=additions,
-        tee=Teeing(reader.relays, chains, utc_now, behind),
+        tee=Teeing(reader.relays, asking, utc_now, behind),
         origins=read_origins(settings.origins),
         chains=chains,
     )

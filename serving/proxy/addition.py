@@ -15,10 +15,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, Protocol
 
-from serving.proxy.asking import Asked, Turn, asked
+from serving.proxy.asking import Asked, Asking, Turn
 from serving.proxy.behind import Behind
 from serving.proxy.calls import Call
-from serving.proxy.chains import Chains
 from serving.proxy.kinds import Kind
 from serving.proxy.splice import spliced
 from serving.questions import Questions
@@ -74,7 +73,7 @@ class Additions:
 
     source: Source
     shown: Shown
-    chains: Chains
+    asking: Asking
     holdout: float
     patience: float
     day: Callable[[datetime], str]
@@ -88,7 +87,7 @@ class Additions:
         project = call.grant.project if call.grant is not None else None
         if call.grant is None or project is None or call.body is None:
             return None
-        its = asked(call, project, self.chains)
+        its = self.asking.of(call, project)
         if its.kind not in _CARRIES or not its.turns:
             return None
         scope = self.source.scope(call.grant.app, project)

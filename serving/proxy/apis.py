@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Final, assert_never
 from urllib.parse import unquote
 
-import orjson
+import msgspec
 
 CREDENTIALS: Final = frozenset((b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key"))
 """Headers in which the APIs' clients send their key."""
@@ -29,6 +29,15 @@ class Api(StrEnum):
     OLLAMA = "ollama"
 
 
+class _Named(msgspec.Struct):
+    """What of a body its server is chosen by: all else of a long one is passed over unread."""
+
+    model: Any = msgspec.UNSET
+    name: Any = msgspec.UNSET
+    """Ollama's older paths say name."""
+
+
+_NAMED: Final = msgspec.json.Decoder(_Named)
 _ANTHROPIC_PATHS: Final = ("/v1/messages", "/v1/complete", "/api/hello")
 _MODEL_PATHS: Final = ("/v1/models/", "/v1beta/models/", "/v1beta/tunedModels/")
 _ROOT: Final = "/"
@@ -95,12 +104,10 @@ def model_in(api: Api, path: str, body: bytes | None) -> str | None:
     if not body:
         return None
     try:
-        read = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        read = _NAMED.decode(body)
+    except (msgspec.MsgspecError, RecursionError):
         return None
-    if not isinstance(read, dict):
-        return None
-    named = read.get("model", read.get("name"))  # Ollama's older paths say name
+    named = read.name if read.model is msgspec.UNSET else read.model
     return named if isinstance(named, str) and named else None
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -103,6 +104,21 @@ class Asked:
     length: int = 0
 
 
+class Asking:
+    """What calls ask: each is read once, by whoever asks first, and forgotten with the call."""
+
+    def __init__(self, chains: Chains) -> None:
+        self.chains = chains
+        self._read: WeakKeyDictionary[Call, Asked] = WeakKeyDictionary()
+
+    def of(self, call: Call, project: str) -> Asked:
+        """Return what a call asks in the project of its grant."""
+        found = self._read.get(call)
+        if found is None:
+            found = self._read[call] = asked(call, project, self.chains)
+        return found
+
+
 def family_of(call: Call) -> Family | None:
     """Return how a call's request and answer are read, None when it is no talk with a model."""
     found = _found(call)
@@ -128,7 +144,7 @@ def asked(call: Call, project: str, chains: Chains) -> Asked:
 def _asked(call: Call, project: str, chains: Chains, body: Body, so_far: Asked) -> Asked:
     people = [one for one in body.messages if one.speaker is Speaker.PERSON and one.spot]
     named = _named(call, body, chains)
-    made = "" if named or not people else digest_of(project, call.api.value, people[0].text)
+    made = "" if named or not people else digest_of(project, call.api.value, _hash(people[0].text))
     at = _begin_of_new(body.messages)
     new = body.messages[at:]
     return Asked(
@@ -188,8 +204,11 @@ def _turns(people: Iterable[Message], follows: str) -> Iterable[Turn]:
 
 
 def _key(follows: str, before: int, words: str) -> str:
-    told = f"{follows}\0{before}\0{words}".encode(errors="replace")
-    return hashlib.sha256(told).hexdigest()[:_KEY]
+    return _hash(f"{follows}\0{before}\0{words}")[:_KEY]
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 def _begin_of_new(messages: Sequence[Message]) -> int:

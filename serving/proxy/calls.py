@@ -11,9 +11,9 @@ from serving.proxy.apis import Api, Headers
 from serving.proxy.routes import Route
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Call:
-    """One request as it came, and where it goes.
+    """One request as it came, and where it goes; each is like itself alone.
 
     Attributes:
         path: as sent, percent signs and all, without a token's prefix.

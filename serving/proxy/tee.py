@@ -17,10 +17,9 @@ import msgspec
 
 from serving.proxy.agents import agent_of
 from serving.proxy.apis import Headers, header
-from serving.proxy.asking import Asked, Ran, asked, family_of
+from serving.proxy.asking import Asked, Asking, Ran, family_of
 from serving.proxy.behind import Behind
 from serving.proxy.calls import Call, Tee
-from serving.proxy.chains import Chains
 from serving.proxy.families import Family, Made, Said
 from serving.proxy.kinds import Kind
 from serving.proxy.openai_responses import OpenAIResponses
@@ -56,7 +55,7 @@ class Teeing:
     """
 
     relays: Relays
-    chains: Chains
+    asking: Asking
     clock: Clock
     behind: Behind = field(repr=False)
     calls: OrderedDict[str, Made] = field(default_factory=OrderedDict, repr=False)
@@ -92,8 +91,9 @@ class _Answer:
         if isinstance(self._family, OpenAIResponses):
             said = self._read()
             its = self._asked()
-            self._teeing.chains.learn(said.id, its.conversation)  # the next may follow at once
-            self._teeing.behind(partial(self._teeing.chains.keep, said.id, its.conversation))
+            chains = self._teeing.asking.chains
+            chains.learn(said.id, its.conversation)  # the next may follow at once
+            self._teeing.behind(partial(chains.keep, said.id, its.conversation))
             self._teeing.behind(partial(self._append, its, said))
         else:
             self._teeing.behind(lambda: self._append(self._asked(), self._read()))
@@ -102,7 +102,7 @@ class _Answer:
         return self._family.said(objects(undone(b"".join(self._pieces), self._coding)))
 
     def _asked(self) -> Asked:
-        return asked(self._call, _project_of(self._call), self._teeing.chains)
+        return self._teeing.asking.of(self._call, _project_of(self._call))
 
     def _append(self, its: Asked, said: Said) -> None:
         if its.kind is not Kind.MAIN or not its.conversation:

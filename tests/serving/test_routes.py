@@ -238,4 +238,4 @@ def test_only_codings_that_can_be_undone_are_asked_for_when_an_answer_is_read() 
 
 def test_headers_that_a_connection_names_stay_on_it() -> None:
     given: Headers = [(b"Connection", b"close, X-Hop"), (b"X-Hop", b"1"), (b"X-Kept", b"1")]
-    assert incoming(given) == [(b"x-kept", b"1")]
+    assert incoming(200, given) == [(b"x-kept", b"1")]

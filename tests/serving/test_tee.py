@@ -14,6 +14,7 @@ import pytest
 
 from serving.metrics import Counters
 from serving.proxy.apis import Api
+from serving.proxy.asking import Asking
 from serving.proxy.behind import Behind
 from serving.proxy.calls import Call
 from serving.proxy.chains import Chains
@@ -36,7 +37,7 @@ class Told:
         relays, self.counters = Relays(folder), Counters()
         self.relay = relays.of(DEFAULT)
         self.behind = Behind(self.counters)
-        self.tee = Teeing(relays, Chains(), lambda: NOW, self.behind)
+        self.tee = Teeing(relays, Asking(Chains()), lambda: NOW, self.behind)
 
     def answer(
         self, asked: Call, answer: bytes, *, whole: bool = True, status: int = 200, **headers: str
