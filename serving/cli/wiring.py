@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from serving.cli.output import AsJson, at_terminal, put, say
+from serving.cli.scheduling import set_nights
 from tasks.compose import Setting, setting
 from tasks.domain.clock import utc_now
 from tasks.errors import EverestError, UsageError
@@ -40,6 +41,9 @@ def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
     proxy: Annotated[
         bool, typer.Option("--proxy", help="Lead their requests through the proxy, too.")
     ] = False,
+    cron: Annotated[
+        bool, typer.Option("--cron", help="Wire nothing: have nights run without a server.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change; change nothing.")
     ] = False,
@@ -56,6 +60,11 @@ def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
     Example: everest setup --dry-run
     """
     where, named = setting(), agent or []
+    if cron and (named or proxy):
+        raise UsageError("--cron goes without --agent and --proxy: it wires no agent")
+    if cron:
+        set_nights(where, undo=undo, dry_run=dry_run, as_json=as_json)
+        return
     agents, plan = _planned(where, named, proxy=proxy, undo=undo)
     changes = [one for one in plan.changes if one.changes]
     if not as_json:

@@ -155,14 +155,31 @@ def test_a_second_one_for_the_same_home_is_refused_and_names_the_first(up: Up) -
     assert not up.ended
 
 
-def test_a_service_that_dies_is_started_again(up: Up) -> None:
-    service = next(pid for pid in _children(up.process.pid) if "schedules" in _command(pid))
+@pytest.mark.parametrize("name", ["proxy", "schedules", "server"])
+def test_a_service_that_dies_is_started_again_and_leaves_nothing(up: Up, name: str) -> None:
+    """By SIGKILL, with what it started; the last of them is what the others ask."""
+    service = next(pid for pid in _children(up.process.pid) if _runs(pid, name))
+    family = {service, *_below(service)}
+    told = up.told
     os.kill(service, signal.SIGKILL)
 
-    until(lambda: "schedules runs again" in up.told, lambda: up.told)
+    until(lambda: f"{name} runs again" in up.told.removeprefix(told), lambda: up.told)
 
-    assert "schedules ended with -9" in up.told
-    assert any("schedules" in _command(pid) for pid in _children(up.process.pid))
+    assert f"{name} ended with -9" in up.told
+    assert any(_runs(pid, name) for pid in _children(up.process.pid))
+    assert not [pid for pid in family if _command(pid) and not _command(pid).endswith("<defunct>")]
+    logged = [one["text"] for one in up.person("logs", "up", "--json").data]
+    assert f"{name} runs again" in logged
+
+
+def _runs(pid: int, name: str) -> bool:
+    words = {"proxy": "serving", "schedules": "deployments.schedules", "server": "prefect"}
+    command = _command(pid).split()
+    return "deployments.tether" in command and words[name] in command
+
+
+def _below(pid: int) -> list[int]:
+    return [one for child in _children(pid) for one in (child, *_below(child))]
 
 
 def _children(pid: int) -> list[int]:
@@ -234,10 +251,48 @@ def test_killed_it_leaves_nothing_running_and_a_night_goes_on_without_it(tmp_pat
         assert "Prefect" not in told.err
 
 
-def test_interrupted_it_stops_everything_and_ends_well(up: Up) -> None:
-    """The last test of the file: it ends what the others look at."""
-    up.process.send_signal(signal.SIGINT)
+def test_its_logs_hold_no_word_of_the_memory(up: Up) -> None:
+    told = up.person("logs", "-n", "100000").out
 
-    assert up.process.wait(60) == 0
+    assert "schedules" in told
+    assert "pnpm" not in told
+    assert up.home.credential.read_text().strip() not in told
+
+
+def test_down_signals_nobody_who_only_happens_to_have_the_number(tmp_path: Path) -> None:
+    person = Everest(tmp_path)
+    folder = person.home / "prefect"
+    with writer_lock(folder / "up.lock", wait=0, started="now"):
+        told = person("down")
+    assert told.code == 6
+    assert f"process {os.getpid()}" in told.err
+
+
+def test_a_pause_is_told_and_its_end(up: Up) -> None:
+    up.person("pause")
+    until(lambda: "Everest is paused until `everest resume`" in up.told, lambda: up.told)
+    up.person("resume")
+    until(lambda: "the pause is over" in up.told, lambda: up.told)
+
+
+@pytest.mark.slow
+def test_interrupted_it_stops_everything_and_ends_well(tmp_path: Path) -> None:
+    with running_up(tmp_path) as up:
+        up.ready()
+        up.process.send_signal(signal.SIGINT)
+
+        assert up.process.wait(60) == 0
+        assert up.remains() == []
+        assert not up.home.state.exists()
+
+
+def test_down_stops_a_foreground_one_and_waits_for_it(up: Up) -> None:
+    """The last test of the file: it ends what the others look at."""
+    told = up.person("down", "--json", **up.env)
+
+    assert told.code == 0, told.err
+    assert told.data["stopped"]
+    assert up.process.wait(10) == 0
     assert up.remains() == []
     assert not up.home.state.exists()
+    assert up.person("down", "--json", **up.env).data["stopped"] is False

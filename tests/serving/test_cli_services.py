@@ -115,6 +115,37 @@ def test_a_manager_that_refuses_is_quoted(machine: Machine) -> None:
     assert "it will not" in told.err
 
 
+CRONTAB = """#!/bin/sh
+tab="$(dirname "$0")/tab"
+case "$1" in
+  -l) cat "$tab" 2>/dev/null || { echo "no crontab for me" >&2; exit 1; } ;;
+  -r) rm "$tab" ;;
+  -) cat > "$tab" ;;
+esac
+"""
+
+
+def test_nights_go_into_the_crontab_and_out_of_it(machine: Machine) -> None:
+    (machine.bin / "crontab").write_text(CRONTAB)
+    (machine.bin / "crontab").chmod(0o755)
+    mine = "7 7 * * * mine\n"
+    (machine.bin / "tab").write_text(mine)
+    told = machine("setup", "--cron")
+    assert told.code == 0, told.err
+    assert "night --if-due" in told.out
+    assert "night --if-due" in (machine.bin / "tab").read_text()
+    assert machine("setup", "--cron", "--json").data["changed"] is False
+    assert machine("setup", "--cron", "--agent", "codex").code == 2
+    assert machine("setup", "--cron", "--undo", "--json").data["changed"] is True
+    assert (machine.bin / "tab").read_text() == mine
+
+
+def test_with_no_crontab_program_the_other_way_is_told(machine: Machine) -> None:
+    told = machine.person("setup", "--cron", PATH=str(machine.bin))
+    assert told.code == 2
+    assert "everest up --install" in told.err
+
+
 def test_logs_are_one_list_in_order_and_of_one_part(machine: Machine) -> None:
     assert "Nothing is logged yet" in machine("logs").out
     prefect, spool = machine.person.home / "prefect", machine.person.home / "spool"
