@@ -34,8 +34,6 @@ from tasks.settings import Places
 from tasks.shown import Told
 
 PATH: Final = "/hook/"
-BUDGET: Final = 0.09
-"""Seconds that an answer may take; the client waits a little longer."""
 LONGEST: Final = 8 << 20
 """Bytes of an input that are read: a tool call may write a whole file."""
 
@@ -59,13 +57,15 @@ class Hooks:
 
     Attributes:
         priming: what decides.
-        questions: how long the meaning of words is waited for.
+        questions: reads the words that lessons are compared with.
+        budget: seconds that an answer may take; the client waits a little longer.
         behind: does what the agent need not wait for.
         places: where a pause and what ended is noted.
     """
 
     priming: Priming
     questions: Questions
+    budget: float
     counters: Counters
     behind: Behind = field(repr=False)
     places: Places
@@ -105,7 +105,7 @@ class Hooks:
             return b""
         outcome, printed = FAILED, b""
         try:
-            async with asyncio.timeout(BUDGET):
+            async with asyncio.timeout(self.budget):
                 outcome, printed = await self._answered(one)
         except TimeoutError:
             outcome = LATE

@@ -141,7 +141,7 @@ class Priming:
         arrival = handing.Arrival(one.session, "", True, told.events, now)  # noqa: FBT003
         events = handing.handoff(news, arrival)
         while not fits(text := handing.block(events, self.day) if events else ""):
-            events = events[1:]
+            events = events[len(events) // 8 + 1 :]
         put = Put("", "", (), (), tuple(event.id for event in events), one.model, now)
         return Decision(text, put, Selection(), None)
 

@@ -12,7 +12,7 @@ from serving.admit import Door
 from serving.collecting import Collecting
 from serving.grants import Tokens
 from serving.guard import read_origins
-from serving.hooks import BUDGET, Hooks
+from serving.hooks import Hooks
 from serving.metrics import Counters
 from serving.priming import priming_of
 from serving.projects import Projects
@@ -33,7 +33,7 @@ from tasks.settings import Places, Settings
 from tasks.shown import Shown
 
 _ENCODING: Final = 0.6
-"""Share of the time for an addition in which a prompt's meaning must be had."""
+"""Share of the time for an answer in which a text's meaning must be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,9 @@ def serving_of(settings: Settings, places: Places, *, started: datetime) -> Serv
         sessions,
     )
     priming = priming_of(settings, reader, source, shown, sessions)
-    hooks = Hooks(priming, Questions(source.asked, BUDGET * _ENCODING), counters, behind, places)
+    budget = settings.hook_budget
+    read = Questions(source.asked, budget * _ENCODING)
+    hooks = Hooks(priming, read, budget, counters, behind, places)
     return Serving(
         settings,
         places,

@@ -82,6 +82,9 @@ class Settings(BaseSettings):
     proxy_budget: float = Field(
         default=0.030, gt=0, le=60, description="Seconds that memory may take of a proxied request."
     )
+    hook_budget: float = Field(
+        default=0.090, gt=0, description="Seconds that memory may take to answer an agent's hook."
+    )
     routes: str | None = Field(
         default=None, description="Which server each model is asked from; see the proxy's section."
     )
