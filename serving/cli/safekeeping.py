@@ -1,27 +1,34 @@
-"""Commands that keep the memory safe: backup and restore."""
+"""Commands that keep the memory safe, or take it along: backup, restore and export."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from serving.cli.output import AsJson, at_terminal, put, say
 from serving.cli.progress import shown
 from tasks.compose import Setting, setting
-from tasks.domain.clock import instant, utc_now
+from tasks.domain.clock import instant, local_day, utc_now
 from tasks.errors import UsageError
+from tasks.export.form import Format
 from tasks.render.phrases import count
 from tasks.settings import absolute
 from tasks.store.archive import Contents
 from tasks.store.backups import KEPT, Backup
+
+if TYPE_CHECKING:
+    from tasks.export.writing import Exported
+    from tasks.night import Run
+    from tasks.steps import Steps
 
 
 def add_to(app: typer.Typer) -> None:
     """Add this group's commands."""
     app.command()(backup)
     app.command()(restore)
+    app.command()(export)
 
 
 def backup(
@@ -113,6 +120,48 @@ def restore(
         say(f"{lines} said here since the last night were not taken over: they lie there as well.")
     say(f"{part}: it could not be read for decisions." for part in restored.lost)
     say(f"The store's digest is {restored.digest}")
+
+
+def export(
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", help="A new folder, or a file if it ends with .zip."),
+    ] = None,
+    form: Annotated[
+        Format, typer.Option("--format", help="For programs, or to read.")
+    ] = Format.JSONL,
+    as_json: AsJson = False,
+) -> None:
+    """Take all that is remembered along, in open formats.
+
+    Lessons with their sources and history, episodes, notes, questions,
+    decisions, relay and conversations, with a README of what each file is.
+
+    Example: everest export --to ~/memory --format markdown
+    """
+    from serving.cli.wherever import run_here  # noqa: PLC0415  heavy imports wait
+    from tasks.export.gather import gather  # noqa: PLC0415
+    from tasks.export.writing import destination, write  # noqa: PLC0415
+    from tasks.store.decided import has_memory  # noqa: PLC0415
+
+    where, at = setting(), utc_now()
+    if not has_memory(where.places):
+        raise UsageError(f"nothing is remembered in {where.places.home}: run `everest night` first")
+    named = absolute(to or Path(f"everest-export-{local_day(at, where.settings.zone)}"))
+    path = destination(where.places, named)
+
+    def taken(steps: Steps, run: Run) -> Exported:
+        steps.fold(run)  # so that what was said since the last night is in it
+        steps.publish(run)
+        return write(path, gather(run.store), where.places, form, at)
+
+    done = run_here(where, "export", taken)
+    if as_json:
+        put({"path": str(done.path), **done.counts})
+    else:
+        told = ", ".join(f"{many} {kind}" for kind, many in done.counts.items() if many)
+        say(f"{done.path} holds {told or 'nothing yet'}.")
+        say("It holds your words: keep it as private as the memory.")
 
 
 def _taken(where: Setting, file: Path | None, keep: int) -> Backup:

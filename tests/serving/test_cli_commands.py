@@ -30,7 +30,7 @@ ASKED_FOR = {
     *("proxy", "relay", "token", "serve", "tools", "call", "context"),
     *("up", "down", "logs", "prefect", "deploy"),
     *("compact", "check", "backup", "restore"),
-    *("pause", "resume", "uninstall"),
+    *("export", "pause", "resume", "uninstall"),
 }
 
 
@@ -99,6 +99,7 @@ JSON = {
     "pause": (["pause", "--for", "2h"], dict),
     "resume": ([], dict),
     "down": ([], dict),
+    "export": ([], dict),
     "uninstall": (["uninstall", "--keep-data", "--yes"], dict),
     "logs": ([], list),
 }
