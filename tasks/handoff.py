@@ -114,8 +114,10 @@ def _standing(others: Sequence[Event]) -> Iterable[Event]:
     """Yield corrections and deploys, newest first; of equal ones the newest alone."""
     met: set[tuple[EventKind, str]] = set()
     for one in reversed(others):
+        if one.kind not in (EventKind.CORRECTION, EventKind.DEPLOY):
+            continue
         key = one.kind, canon(one.text)
-        if one.kind in (EventKind.CORRECTION, EventKind.DEPLOY) and key not in met:
+        if key not in met:
             met.add(key)
             yield one
 
