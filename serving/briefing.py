@@ -55,7 +55,9 @@ def _bearing_on(prompt: str, memory: Memory, bound: Bound) -> list[dict[str, Any
     """Return what prime would show at this prompt in a session that is not held out."""
     asked = Asked(prompt, None, WORDS)
     found = (
-        one for view in memory.scopes(bound.scope) for one in lessons_in(view).candidates(asked)
+        one
+        for view in memory.scopes(bound.scope)
+        for one in lessons_in(view).candidates(asked, Moment.PROMPT)
     )
     scopes = {bound.scope, bound.scope.everywhere()}
     words = {row["id"]: row["text"] for row in standing(memory, scopes)}

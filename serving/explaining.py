@@ -85,7 +85,7 @@ def _explained(priming: Priming, questions: Questions, one: Happening) -> Explai
     if isinstance(point, Arriving):
         made = priming.hand_over(one, priming.news(one, where), told)
         return Explained(where.project_id, "beginning", out, made.outcome, made.text)
-    found = priming.source.candidates(questions.at_leisure(point.words), where)
+    found = priming.source.candidates(questions.at_leisure(point.words), where, point.moment)
     made = priming.prime(one, point, found, told)
     considered = tuple(
         _considered(each, _verdict(each, made, priming.prime(one, point, [each], told)))

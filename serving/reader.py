@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tasks.compose import space_of
 from serving.meanings import Meanings
+from tasks.compose import space_of
 from tasks.domain.events import Event
 from tasks.domain.scope import GLOBAL, Scope
 from tasks.embedding.choose import Chosen
 from tasks.embedding.space import WORDS, Space
 from tasks.errors import EverestError
 from tasks.memory import Memory
-from tasks.prime import Candidate, Lessons, lessons_in
+from tasks.prime import Candidate, Lessons, Moment, lessons_in
 from tasks.ranking import Asked
 from tasks.relays import Relays
 from tasks.settings import Places, Settings
@@ -125,8 +125,8 @@ class Reader:
         vector = self._meanings.of(chosen.space, meaning) if same else None
         return Asked(text, vector, chosen.space.gauge)
 
-    def candidates(self, asked: Asked, scope: Scope) -> list[Candidate]:
-        """Return every lesson of a scope and of `@global` with its relevance to what is asked.
+    def candidates(self, asked: Asked, scope: Scope, moment: Moment) -> list[Candidate]:
+        """Return every lesson of a scope and of `@global` with its relevance at a moment.
 
         Raises:
             ViewDamaged: when the view cannot be read.
@@ -134,7 +134,8 @@ class Reader:
         reading = self._newest()
         memory = reading.memory
         scopes = [scope] if scope.project_id == GLOBAL else [scope, scope.everywhere()]
-        found = [one for each in scopes for one in _lessons(reading, each).candidates(asked)]
+        shelves = [_lessons(reading, each) for each in scopes]
+        found = [one for each in shelves for one in each.candidates(asked, moment)]
         return [_worded(one, memory) for one in found if not memory.is_hidden(one.row)]
 
     def stand(self, ids: Collection[str], scope: Scope) -> bool:

@@ -2,7 +2,8 @@
 
 `select` is pure, so hooks, proxy and comparisons choose alike. A lesson is shown once a session,
 only when it is confirmed, of a kind that the moment can use, and relevant above a cut; in a
-held-out session none is, and what would have been is recorded instead.
+held-out session none is, and what would have been is recorded instead. How relevant it is at a
+prompt and at the end of a turn `tasks/bearing.py` says, and at a tool call `tasks/calls.py`.
 """
 
 from __future__ import annotations
@@ -11,22 +12,33 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, Final, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks import bearing, calls
+from tasks.bearing import (
+    AT_END,
+    BY_MEANING,
+    BY_WORDS,
+    CUT,
+    Sought,
+    ending_words,
+    prompt_words,
+    relevance,
+)
+from tasks.calls import Call, bears
 from tasks.domain.clock import instant
 from tasks.domain.holdout import held_out
 from tasks.domain.ids import shown
 from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN, one_line
 from tasks.domain.units import USABLE, EpisodeKind
-from tasks.embedding.index import Lexical, build_lexical
-from tasks.ranking import Asked, fused
+from tasks.profiles import profile
+from tasks.ranking import Asked
 from tasks.store.view import ScopeView
 
-CUT: Final = 0.4
-"""Relevance from which a lesson is shown unasked; higher than recall's, since nobody asked."""
 MOST: Final = 3
 """Lessons shown at one moment."""
 NEAREST: Final = 5
@@ -77,31 +89,68 @@ class Selection:
     near: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Lessons:
     """The lessons of one scope as prime searches them; row i is the same in every array.
 
     Attributes:
+        profiles: what moments are compared with.
         vectors: shape (n, dim); a row of zeros has no vector.
     """
 
     rows: tuple[dict[str, Any], ...]
-    words: Lexical
+    profiles: tuple[dict[str, Any], ...]
     vectors: NDArray[np.float32]
 
-    def candidates(self, asked: Asked) -> list[Candidate]:
-        """Return every lesson with its relevance to what is asked."""
-        found = self.words.scores(asked.text)
-        shares = np.zeros(len(self.rows), dtype=np.float32)
-        shares[found.rows] = found.scores
-        relevance = fused(asked.gauge, self._cosines(asked.vector), shares)
-        return [Candidate(row, float(relevance[i])) for i, row in enumerate(self.rows)]
+    def candidates(self, asked: Asked, moment: Moment) -> list[Candidate]:
+        """Return every lesson with its relevance to what is asked at a moment."""
+        match moment:
+            case Moment.TOOL:
+                found = self._of_call(Call(asked.text))
+            case Moment.END:
+                found = self._by_words(Sought(ending_words(asked.text)), AT_END)
+            case Moment.PROMPT:
+                sought = Sought(prompt_words(asked.text))
+                found = self._by_meaning(sought, asked) or self._by_words(sought, BY_WORDS)
+            case _:
+                assert_never(moment)
+        return [Candidate(row, value) for row, value in zip(self.rows, found, strict=True)]
 
-    def _cosines(self, vector: NDArray[np.float32] | None) -> NDArray[np.float32]:
-        if vector is None or not vector.any() or not self.vectors.shape[1]:
-            return np.full(len(self.rows), np.nan, dtype=np.float32)
-        known = self.vectors.any(axis=1)
-        return np.where(known, self.vectors @ vector, np.float32(np.nan)).astype(np.float32)
+    @cached_property
+    def _where(self) -> dict[str, list[int]]:
+        """Return the lessons of each term by which they are looked up."""
+        where: dict[str, list[int]] = {}
+        for row, one in enumerate(self.profiles):
+            for term in looked_up(one):
+                where.setdefault(term, []).append(row)
+        return where
+
+    def _touched(self, terms: Iterable[str]) -> set[int]:
+        return {row for term in terms for row in self._where.get(term, ())}
+
+    def _of_call(self, call: Call) -> list[float]:
+        found = [0.0] * len(self.rows)
+        for row in self._touched(call.terms()):
+            of_error = self.rows[row]["kind"] == EpisodeKind.ERROR
+            found[row] = float(of_error and bears(self.profiles[row], call))
+        return found
+
+    def _by_words(self, sought: Sought, weighing: Mapping[str, float]) -> list[float]:
+        found = [0.0] * len(self.rows)
+        for row in self._touched(sought.terms()):
+            found[row] = relevance(self.profiles[row], sought, weighing)
+        return found
+
+    def _by_meaning(self, sought: Sought, asked: Asked) -> list[float]:
+        """Return relevance where a model read the words; none where none did."""
+        if asked.gauge.of_words or asked.vector is None or not self.vectors.shape[1]:
+            return []
+        alike = asked.gauge.likeness(self.vectors @ asked.vector)
+        found = [0.0] * len(self.rows)
+        for row in self._touched(sought.terms()):
+            weighing = BY_MEANING if self.vectors[row].any() else BY_WORDS
+            found[row] = relevance(self.profiles[row], sought, weighing, float(alike[row]))
+        return found
 
 
 def lessons_in(view: ScopeView | None) -> Lessons:
@@ -110,13 +159,18 @@ def lessons_in(view: ScopeView | None) -> Lessons:
     rows = [view.rows[int(i)] for i in at] if view else []
     dense = view.vectors if view else None
     vectors = np.zeros((len(rows), 0), dtype=np.float32) if dense is None else dense.matrix[at]
-    words = view.lesson_words if view else None
-    return Lessons(tuple(rows), words or build_lexical([searched(row) for row in rows]), vectors)
+    return Lessons(tuple(rows), tuple(profile_of(row) for row in rows), vectors)
 
 
-def searched(row: Mapping[str, Any]) -> str:
-    """Return what of a lesson is searched for words."""
-    return f"{row['text']}\n{row['gist']}"
+def profile_of(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what moments are compared with of a lesson, a JSON object."""
+    return profile(str(row["text"]), of_error=row["kind"] == EpisodeKind.ERROR)
+
+
+def looked_up(profile: Mapping[str, Any]) -> set[str]:
+    """Return the terms by which a lesson is looked up, at whatever moment."""
+    of_error = "tools" in profile
+    return bearing.terms_told(profile) | (calls.terms_told(profile) if of_error else set())
 
 
 def select(  # noqa: PLR0913  the candidates, the moment, and what limits the choice

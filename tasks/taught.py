@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from tasks.bearing import CUT
 from tasks.domain.canon import canon
 from tasks.domain.events import Event, EventKind, Role
 from tasks.domain.units import USABLE
 from tasks.embedding.space import WORDS
-from tasks.prime import CUT, Lessons
+from tasks.prime import Lessons, Moment
 from tasks.ranking import Asked
 
 _END: Final = re.compile(r"[.!?;:]+(?:\s+|$)|\n+")
@@ -46,7 +47,7 @@ def _bears(one: Event, lessons: Sequence[Lessons]) -> bool:
     if one.kind is not EventKind.CORRECTION:
         return False
     asked = Asked(one.text, None, WORDS)
-    found = (candidate for each in lessons for candidate in each.candidates(asked))
+    found = (candidate for each in lessons for candidate in each.candidates(asked, Moment.PROMPT))
     return any(each.relevance >= CUT and each.row["trust"] in USABLE for each in found)
 
 

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tasks.bearing import CUT
 from tasks.domain.holdout import held_out
-from tasks.embedding.hashed import Hashed
-from tasks.embedding.index import build_lexical
-from tasks.prime import Candidate, Lessons, Moment, Selection, block, select
+from tasks.embedding.space import WORDS, Gauge
+from tasks.prime import Candidate, Lessons, Moment, Selection, block, profile_of, select
 from tasks.ranking import Asked
+from tests.prime_cases import errors, projects
+
+MODEL = Gauge(base=0.0, by_cosine=0.35, by_words=0.65)
+AS_FITTED = {
+    Moment.PROMPT: (0.054, 0.592),
+    Moment.END: (0.024, 0.654),
+    Moment.TOOL: (0.030, 0.0),
+}
+"""The most false alarms and false silences of each moment."""
 
 SESSION = next(f"s{n}" for n in range(99) if not held_out(f"s{n}", 0.5))
 OUT = next(f"s{n}" for n in range(99) if held_out(f"s{n}", 0.5))
@@ -102,19 +113,79 @@ def test_no_more_are_shown_than_there_is_room_for() -> None:
     assert found.near == tuple((letter * 16, "no room") for letter in "defgh")
 
 
-def test_relevance_is_of_words_and_meaning_and_a_stranger_has_none() -> None:
-    space = Hashed()
-    texts = ["Run the tests with pnpm test", "Never push to the main branch"]
-    rows = tuple({**row(str(n)), "text": text} for n, text in enumerate(texts))
-    lessons = Lessons(rows, build_lexical(texts), space.documents(texts, lambda _: None))
+def relevances(lessons: list[dict[str, Any]], words: str, moment: Moment) -> list[float]:
+    """Return how relevant each lesson is, by words alone."""
+    profiles = tuple(map(profile_of, lessons))
+    found = Lessons(tuple(lessons), profiles, np.zeros((len(lessons), 0), dtype=np.float32))
+    return [one.relevance for one in found.candidates(Asked(words, None, WORDS), moment)]
 
-    def relevance(query: str) -> list[float]:
-        asked = Asked(query, space.query(query), space.gauge)
-        return [one.relevance for one in lessons.candidates(asked)]
 
-    near, far = relevance("please run the tests")
-    assert near > far
-    assert max(relevance("what is the capital of France")) < near
+def test_a_stranger_has_no_relevance_and_what_is_asked_has() -> None:
+    lessons = [
+        {**row("0"), "text": "Run the tests with pnpm test"},
+        {**row("1"), "text": "Never push to the main branch"},
+    ]
+    near, far = relevances(lessons, "please run the tests", Moment.PROMPT)
+
+    assert near >= CUT > far
+    assert max(relevances(lessons, "what is the capital of France", Moment.PROMPT)) == 0.0
+
+
+def test_likeness_of_meaning_adds_to_what_words_say() -> None:
+    lesson = {**row("0"), "text": "Use pnpm in this repository"}
+    along = np.array([[1.0, 0.0]], dtype=np.float32)
+    lessons = Lessons((lesson,), (profile_of(lesson),), along)
+
+    def relevance(vector: list[float]) -> float:
+        asked = Asked("install zod", np.array(vector, dtype=np.float32), MODEL)
+        return lessons.candidates(asked, Moment.PROMPT)[0].relevance
+
+    assert relevance([1.0, 0.0]) > relevance([0.0, 1.0]) > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "bears"),
+    [
+        ("Bash git commit -m 'Mend it'", True),
+        ("Bash git add -A && git commit", True),
+        ("Bash git log --oneline", False),
+        ("Bash echo 'git commit'", False),
+        ("Edit src/commit.py", False),
+    ],
+)
+def test_a_lesson_of_failed_calls_bears_on_the_calls_that_it_names(
+    words: str, *, bears: bool
+) -> None:
+    lesson = {**row("0", kind="error"), "text": "Run the linter (`ruff`) before you commit: found."}
+
+    assert (relevances([lesson], words, Moment.TOOL) == [1.0]) is bears
+
+
+@pytest.mark.parametrize("moment", list(Moment))
+def test_prime_errs_no_more_than_it_did(moment: Moment) -> None:
+    """By words alone, on the half that the weights were fitted on; the benchmark tells the rest."""
+    found = errors([one for one in projects() if one.half == "fit"], moment)
+    most_alarms, most_silences = AS_FITTED[moment]
+
+    assert found.quiet > 30
+    assert found.bearing > 25
+    assert found.false_alarms <= most_alarms
+    assert found.false_silences <= most_silences
+
+
+def test_the_cases_tell_a_gate_that_is_shut() -> None:
+    found = [one for one in projects() if one.half == "fit"]
+    deaf = [
+        replace(one, name=f"deaf {one.name}", rows=tuple(map(untrusted, one.rows))) for one in found
+    ]
+    errs = errors(deaf, Moment.TOOL)
+
+    assert (errs.false_alarms, errs.false_silences) == (0.0, 1.0)
+    assert errors(found, Moment.TOOL).false_silences < 1.0
+
+
+def untrusted(lesson: dict[str, Any]) -> dict[str, Any]:
+    return {**lesson, "trust": "candidate"}
 
 
 def test_the_block_is_quoted_dated_data() -> None:

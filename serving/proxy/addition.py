@@ -46,8 +46,8 @@ class Source(Protocol):
     def asked(self, text: str, meaning: str) -> Question:
         """Return a text with the vector of its meaning, which takes a while."""
 
-    def candidates(self, asked: Question, scope: Scope) -> list[Candidate]:
-        """Return every lesson that the scope reads, with its relevance to what is asked."""
+    def candidates(self, asked: Question, scope: Scope, moment: Moment) -> list[Candidate]:
+        """Return every lesson that the scope reads, with its relevance at a moment."""
 
     def stand(self, ids: Collection[str], scope: Scope) -> bool:
         """Tell whether all of these lessons may still be shown."""
@@ -135,7 +135,7 @@ class Additions:
         """
         now = self.clock()
         selection = prime.select(
-            self.source.candidates(question, scope) if question is not None else (),
+            self.source.candidates(question, scope, Moment.PROMPT) if question is not None else (),
             moment=Moment.PROMPT,
             session=its.conversation,
             told=told.settled,

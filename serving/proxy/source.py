@@ -13,7 +13,7 @@ from tasks.domain.events import Event
 from tasks.domain.holdout import held_out
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import Scope
-from tasks.prime import Candidate
+from tasks.prime import Candidate, Moment
 from tasks.ranking import Asked
 from tasks.relay import Followed
 
@@ -38,9 +38,9 @@ class MemorySource:
         """Return a text with the vector of its meaning, which takes a while."""
         return self._reader.asked(text, meaning)
 
-    def candidates(self, asked: Asked, scope: Scope) -> list[Candidate]:
+    def candidates(self, asked: Asked, scope: Scope, moment: Moment) -> list[Candidate]:
         """Return every lesson that the scope reads, with its relevance to what is asked."""
-        return self._reader.candidates(asked, scope)
+        return self._reader.candidates(asked, scope, moment)
 
     def stand(self, ids: Collection[str], scope: Scope) -> bool:
         """Tell whether all of these lessons may still be shown."""

@@ -28,7 +28,7 @@ class Hashed:
     dim = 256
     join_cut = 0.55
     verify_cut = 0.5
-    gauge = Gauge(base=0.13, by_cosine=0.154, by_words=0.616)
+    gauge = Gauge(base=0.13, by_cosine=0.154, by_words=0.616, of_words=True)
 
     def documents(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
         """Return one unit row a text; takes about 0.1 ms a text of 40 words."""

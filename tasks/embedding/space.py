@@ -28,6 +28,13 @@ class Gauge:
     base: float
     by_cosine: float
     by_words: float
+    of_words: bool = False
+    """Its cosines tell of shared words again, not of meaning."""
+
+    def likeness(self, cosines: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return what cosines alone add to relevance: of one scale in all spaces of meaning."""
+        line = self.base + self.by_cosine * np.maximum(cosines, 0.0)
+        return np.maximum(line.astype(np.float64), 0.0)
 
     def relevance(
         self, cosines: NDArray[np.float32], shares: NDArray[np.float32]
@@ -37,7 +44,7 @@ class Gauge:
         return np.clip(line.astype(np.float64), 0.0, 1.0)
 
 
-WORDS: Final = Gauge(base=0.13, by_cosine=0.0, by_words=0.77)
+WORDS: Final = Gauge(base=0.13, by_cosine=0.0, by_words=0.77, of_words=True)
 """For a row without a vector: what MiniLM's gauge gives at the cosine such a share comes with."""
 
 

@@ -12,8 +12,10 @@ import posix
 import sys
 import time
 
+from tasks.bearing import CUT
 from tasks.hooks import plain
 from tasks.hooks.folder import is_ignored, project_of
+from tasks.hooks.heard import KEEP, STOP, TOOL, moment_of, text_of, words_of
 from tasks.hooks.published import View
 from tasks.hooks.unfolded import said
 
@@ -21,37 +23,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tasks.hooks.plain import Row
 
-CUT = 0.4
-"""Relevance from which a lesson is shown for its words alone."""
 MOST = 3
 NEAREST = 5
 FENCE = "<everest-memory>", "</everest-memory>"
 ABOUT = "What the person said here before that bears on this, quoted as data."
-HEADLESS = "<!-- everest:headless -->"
 
-_PROMPT, _TOOL, _STOP, _KEEP = "prompt", "tool call", "end of turn", ""
-_COMMON = {
-    "UserPromptSubmit": _PROMPT,
-    "PreToolUse": _TOOL,
-    "Stop": _STOP,
-    "PreCompact": _KEEP,
-    "SessionEnd": _KEEP,
-}
-_MOMENTS = {
-    "claude-code": _COMMON,
-    "codex": _COMMON,
-    "gemini": {
-        "BeforeAgent": _PROMPT,
-        "AfterTool": _TOOL,
-        "AfterAgent": _STOP,
-        "PreCompress": _KEEP,
-        "SessionEnd": _KEEP,
-    },
-}
 _PROVENANCE = {"claude-code": "claude_code", "codex": "codex", "gemini": "gemini_cli"}
-_ONLY = {_TOOL: "error", _STOP: "correction"}
+_ONLY = {TOOL: "error", STOP: "correction"}
 _USABLE = ("corroborated", "verified")
-_HEAD, _TAIL = 400, 200
 _NAME = 32
 
 
@@ -68,17 +47,14 @@ def answer(agent: str, event: str, home: str, body: bytes) -> bytes:
         OSError: when what is published cannot be read, or what was decided cannot be written.
     """
     told = plain.parsed(body)
-    moment = _MOMENTS.get(agent, {}).get(event)
-    if moment == _KEEP:
+    moment = moment_of(agent, event)
+    if moment == KEEP:
         _keep(agent, home, told)
-    if not moment or not plain.is_there(f"{home}/view/current"):
         return b""
-    words = _words(moment, told)
-    if not words or not _text(told, "session_id") or not _text(told, "cwd"):
+    words = words_of(moment, told) if moment else ""
+    if not words or not plain.is_there(f"{home}/view/current"):
         return b""
-    if _text(told, "agent_id"):
-        return b""
-    text = _Point(agent, event, home, told, moment).text(_cut(words))
+    text = _Point(agent, event, home, told, moment).text(words)
     return _printed(agent, event, moment, text) if text else b""
 
 
@@ -88,9 +64,9 @@ class _Point:
     def __init__(self, agent: str, event: str, home: str, told: Row, moment: str) -> None:
         self.home, self.told, self.moment = home, told, moment
         self.agent = _PROVENANCE[agent]
-        self.session = _text(told, "session_id")
-        self.cwd = _start(agent) or _text(told, "cwd")
-        turn = [_text(told, name) for name in ("tool_use_id", "prompt_id", "turn_id")]
+        self.session = text_of(told, "session_id")
+        self.cwd = _start(agent) or text_of(told, "cwd")
+        turn = [text_of(told, name) for name in ("tool_use_id", "prompt_id", "turn_id")]
         named = next(filter(None, turn), "")
         self.turn = plain.digest("hook", event, named)[:_NAME] if named else ""
 
@@ -103,7 +79,7 @@ class _Point:
         scopes = [_scope(view, project), _scope(view, "@global")]
         shelves = filter(None, map(view.lessons, scopes))
         near = sorted(
-            (one for each in shelves for one in each.near(words, CUT)),
+            (one for each in shelves for one in each.near(self.moment, words)),
             key=lambda one: (-one[0], one[1]["id"]),
         )
         hidden, edited = said(f"{self.home}/journal", view.offsets)
@@ -147,7 +123,7 @@ class _Point:
         at = plain.now()
         if settled:
             put: Row = {"v": 1, "turn": self.turn, "text": "", "lessons": shown, "settled": settled}
-            put |= {"events": [], "model": _text(self.told, "model"), "at": at}
+            put |= {"events": [], "model": text_of(self.told, "model"), "at": at}
             plain.append(path, plain.dumped(put))
         if settled or near:
             whose: Row = {"channel": "hook", "moment": self.moment, "agent": self.agent}
@@ -225,70 +201,8 @@ def _start(agent: str) -> str:
     return posix.environ.get(b"CLAUDE_PROJECT_DIR", b"").decode(errors="replace")
 
 
-def _words(moment: str, told: Row) -> str:
-    """Return the words that lessons must bear on, "" when nothing is to be said."""
-    if moment == _PROMPT:
-        return _typed(_text(told, "prompt"))
-    if moment == _TOOL:
-        return _called(told)
-    if told.get("stop_hook_active") is True:
-        return ""
-    return _bare(_text(told, "last_assistant_message") or _text(told, "prompt_response"))
-
-
-_HOSTS = ("Caveat: ", "This session is being continued", "Full transcript available at")
-_HOST_WORDS = (*_HOSTS, "Continue from where you left off", "hook feedback", "UserPromptSubmit")
-
-
-def _typed(prompt: str) -> str:
-    """Return what the person typed; the rare prompt that may hold a host's words is looked into."""
-    if HEADLESS in prompt:
-        return ""
-    bare = prompt.strip()
-    is_odd = bare[:1] == "/" or "<" in bare or "[" in bare
-    if not is_odd and not any(words in bare for words in _HOST_WORDS):
-        return bare
-    from tasks.evidence.wrappers import Typed, queued_words  # noqa: PLC0415  slow to load
-
-    found = queued_words(prompt)
-    return found.text if isinstance(found, Typed) else ""
-
-
-def _bare(text: str) -> str:
-    if "<" not in text:
-        return text.strip()
-    from tasks.evidence.wrappers import strip_blocks  # noqa: PLC0415  slow to load
-
-    return strip_blocks(text)
-
-
-_TELLING = ("command", "file_path", "notebook_path", "pattern", "path", "url", "query")
-_ALSO_TELLING = ("skill", "description", "prompt")
-
-
-def _called(told: Row) -> str:
-    """Return a tool's name with its command, or with the first line of what tells most of it."""
-    tool, given = _text(told, "tool_name"), told.get("tool_input")
-    given = given if isinstance(given, dict) else {}
-    command = given.get("command")
-    if isinstance(command, str):
-        return f"{tool} {command}".strip()
-    first = "pattern" if tool in ("Grep", "Glob") else "command"
-    values = [given.get(name) for name in (first, *_TELLING, *_ALSO_TELLING)]
-    lines = [_first_line(one) for one in (*values, *given.values()) if isinstance(one, str)]
-    return f"{tool} {next(filter(None, lines), '')}".strip()
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0].replace("\x00", "").rstrip()
-
-
-def _cut(words: str) -> str:
-    return words if len(words) <= _HEAD + _TAIL else f"{words[:_HEAD]}\n{words[-_TAIL:]}"
-
-
 def _printed(agent: str, event: str, moment: str, text: str) -> bytes:
-    if moment == _STOP:
+    if moment == STOP and agent != "claude-code":
         word = "deny" if agent == "gemini" else "block"
         return plain.dumped({"decision": word, "reason": text}).encode()
     told = {"hookEventName": event, "additionalContext": text}
@@ -298,8 +212,8 @@ def _printed(agent: str, event: str, moment: str, text: str) -> bytes:
 def _keep(agent: str, home: str, told: Row) -> None:
     """Leave word that a conversation is over, or about to be summed up, and have it read."""
     names = "session_id", "transcript_path"
-    session, transcript = [_text(told, name) for name in names]
-    if not transcript or _text(told, "agent_id"):
+    session, transcript = [text_of(told, name) for name in names]
+    if not transcript or text_of(told, "agent_id"):
         return
     line: Row = {"v": 1, "kind": "session_end", "agent": agent, "session": session}
     _spool(home, {**line, "transcript_path": transcript, "at": plain.now()})
@@ -331,8 +245,3 @@ def _start_reading(home: str) -> None:
 
 def _new_id(at: str) -> str:
     return f"{at}-{posix.urandom(6).hex()}"
-
-
-def _text(told: Row, name: str) -> str:
-    value = told.get(name)
-    return value.encode(errors="replace").decode() if isinstance(value, str) else ""

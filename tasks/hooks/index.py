@@ -1,12 +1,13 @@
-"""The prime index: a scope's lessons as a hook without a warm process searches them.
+"""The prime index: a scope's lessons as a hook without a warm process looks them up.
 
-It is written with the scope's folder and read by `tasks.hooks.published`, in pure Python: arrays
-to be bisected where they lie, and a short line a lesson. The warm process maps the same words.
+It is written with the scope's folder and read by `tasks.hooks.published` in pure Python: arrays to
+be bisected where they lie, and a line a lesson with its profile and its words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +16,7 @@ import orjson
 
 from tasks.domain.clock import instant
 from tasks.durable import make_folder
-from tasks.embedding.index import build_lexical
-from tasks.prime import said, searched
+from tasks.prime import looked_up, profile_of, said
 
 NAME: Final = "prime"
 """The folder, in that of the scope."""
@@ -27,18 +27,45 @@ def save(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
     Args:
         folder: the scope's, which exists.
-        rows: the lessons as published, in the order of `ScopeView.lessons`.
+        rows: the lessons as published.
     """
     place = make_folder(folder / NAME)
-    build_lexical([searched(row) for row in rows]).save(place)
+    profiles = [profile_of(row) for row in rows]
+    _save_postings(place, sorted(_postings(profiles)))
     starts = [0]
     with (place / "lessons.jsonl").open("wb") as file:
-        for row in rows:
-            starts.append(starts[-1] + file.write(orjson.dumps(_line(row)) + b"\n"))
-    np.save(place / "lessons-starts.npy", np.array(starts, dtype=np.int64), allow_pickle=False)
+        for row, profile in zip(rows, profiles, strict=True):
+            line = orjson.dumps(_line(row, profile)) + b"\n"
+            starts.append(starts[-1] + file.write(line))
+    _save(place, "lessons-starts", np.array(starts, dtype=np.int64))
 
 
-def _line(row: Mapping[str, Any]) -> dict[str, Any]:
+def _postings(profiles: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int, float]]:
+    """Yield of each term of each lesson its hash, the lesson's row and the term's weight there."""
+    for row, profile in enumerate(profiles):
+        for term in looked_up(profile):
+            yield _hash(term), row, profile["weights"].get(term, 1.0)
+
+
+def _save_postings(place: Path, postings: Sequence[tuple[int, int, float]]) -> None:
+    hashes = np.array([one[0] for one in postings], dtype=np.uint64)
+    vocabulary, starts = np.unique(hashes, return_index=True)
+    _save(place, "vocabulary", vocabulary)
+    _save(place, "starts", np.append(starts, len(hashes)).astype(np.int64))
+    _save(place, "rows", np.array([one[1] for one in postings], dtype=np.int32))
+    _save(place, "weights", np.array([one[2] for one in postings], dtype=np.float32))
+
+
+def _save(place: Path, name: str, values: Any) -> None:
+    np.save(place / f"{name}.npy", values, allow_pickle=False)
+
+
+def _hash(term: str) -> int:
+    data = term.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
+def _line(row: Mapping[str, Any], profile: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a hook needs of a lesson; its text is worded already, but for the day."""
     return {
         "id": row["id"],
@@ -46,4 +73,5 @@ def _line(row: Mapping[str, Any]) -> dict[str, Any]:
         "trust": row["trust"],
         "at": instant(row["at"]).timestamp(),
         "said": said(row),
+        "profile": profile,
     }

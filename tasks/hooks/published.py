@@ -1,4 +1,4 @@
-"""What was published, as a hook reads it that answers by itself: lessons found by their words.
+"""What was published, as a hook reads it that answers by itself: lessons and how they bear on it.
 
 It reads the arrays of `tasks.hooks.index` where they lie, without numpy. Invariants: it finds what
 the warm process finds by words alone; a publication is read whole or not at all.
@@ -7,29 +7,23 @@ the warm process finds by words alone; a publication is read whole or not at all
 from __future__ import annotations
 
 import _blake2  # `hashlib` would load the whole of OpenSSL
-import math
 import mmap
 import posix
 from bisect import bisect_left
 
-from tasks.embedding.words import asked_terms
+from tasks.bearing import AT_END, BY_WORDS, Sought, ending_words, prompt_words, relevance
 from tasks.hooks import plain
+from tasks.hooks.heard import STOP, TOOL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from tasks.hooks.plain import Row
 
-BASE = 0.13
-BY_WORDS = 0.77
-"""Relevance = base + by_words * share, as the warm process has it where there are words alone."""
-_K1 = 1.2
-_BACKGROUND = 300
-_LOOKED_AT = 200
-"""Lessons that are looked at beyond their numbers."""
-_MANY = 20_000
-"""Postings that are gone through without looking for a way round."""
+LOOKED_AT = 100
+"""Lessons of which more than the terms is looked at; of a larger crowd those with the heaviest."""
 
 
 class View:
@@ -78,70 +72,50 @@ class Lessons:
     """The lessons of one scope; row i is the same in every array."""
 
     def __init__(self, place: str) -> None:
-        self._vocabulary = _column(f"{place}/lexical-vocabulary.npy", "Q")
-        self._starts = _column(f"{place}/lexical-starts.npy", "q")
-        self._rows = _column(f"{place}/lexical-rows.npy", "i")
-        self._weights = _column(f"{place}/lexical-weights.npy", "f")
-        self._count = _column(f"{place}/lexical-size.npy", "d")[0]
+        self._vocabulary = _column(f"{place}/vocabulary.npy", "Q")
+        self._starts = _column(f"{place}/starts.npy", "q")
+        self._rows = _column(f"{place}/rows.npy", "i")
+        self._weights = _column(f"{place}/weights.npy", "f")
         self._begins = _column(f"{place}/lessons-starts.npy", "q")
         self._lines = posix.open(f"{place}/lessons.jsonl", posix.O_RDONLY)
 
-    def near(self, text: str, cut: float) -> list[tuple[float, Row]]:
-        """Return lessons that share a word with a text, each with its relevance, best first.
-
-        Of those under the cut some may be left out where many share a word.
-        """
-        sums, most = self._sums(text, (cut - BASE) / BY_WORDS)
-        best = sorted(sums, key=lambda row: -sums[row])[:_LOOKED_AT]
-        found = [(min(BASE + BY_WORDS * sums[row] / most, 1.0), self._row(row)) for row in best]
-        return sorted(found, key=lambda one: (-one[0], one[1]["id"]))
-
-    def _sums(self, text: str, least: float) -> tuple[dict[int, float], float]:
-        """Return the BM25 of each lesson, and the most that one could have."""
-        asked = sorted([self._postings(term) for term in asked_terms(text)], key=_worth_first)
-        most = left = sum(self._worth(found) for found in asked)
-        is_short = sum(len(found) for found in asked) <= _MANY
+    def near(self, moment: str, words: str) -> list[tuple[float, Row]]:
+        """Return the lessons that words of a moment touch, each with its relevance, best first."""
+        terms, weigh = _weighing(words, moment)
         sums: dict[int, float] = {}
-        for found in asked:
-            if is_short or left >= least * most:  # else no lesson that is new here gets far enough
-                self._add(found, sums)
-            else:
-                self._add_to_known(found, sums)
-            left -= self._worth(found)
-        return sums, most or 1.0
+        for term in terms:
+            self._add(term, sums)
+        best = sorted(sums, key=lambda row: -sums[row])[:LOOKED_AT]
+        rows = [self._row(row) for row in best]
+        return sorted([(weigh(row), row) for row in rows], key=lambda one: (-one[0], one[1]["id"]))
 
-    def _postings(self, term: str) -> range:
+    def _add(self, term: str, sums: dict[int, float]) -> None:
         data = term.encode("utf-8", "surrogatepass")
         key = int.from_bytes(_blake2.blake2b(data, digest_size=8).digest(), "little")
         at = bisect_left(self._vocabulary, key)
         if at == len(self._vocabulary) or self._vocabulary[at] != key:
-            return range(0)
-        return range(self._starts[at], self._starts[at + 1])
-
-    def _worth(self, found: range) -> float:
-        texts_with = len(found)
-        return (_K1 + 1) * math.log1p(
-            (self._count + _BACKGROUND - texts_with + 0.5) / (texts_with + 0.5)
-        )
-
-    def _add(self, found: range, sums: dict[int, float]) -> None:
-        weights = self._weights[found.start : found.stop]
-        for row, weight in zip(self._rows[found.start : found.stop], weights, strict=True):
+            return
+        begin, end = self._starts[at], self._starts[at + 1]
+        for row, weight in zip(self._rows[begin:end], self._weights[begin:end], strict=True):
             sums[row] = sums.get(row, 0.0) + weight
-
-    def _add_to_known(self, found: range, sums: dict[int, float]) -> None:
-        for row in sums:
-            at = bisect_left(self._rows, row, found.start, found.stop)
-            if at < found.stop and self._rows[at] == row:
-                sums[row] += self._weights[at]
 
     def _row(self, row: int) -> Row:
         begin, end = self._begins[row], self._begins[row + 1]
         return plain.parsed(posix.pread(self._lines, end - begin, begin))
 
 
-def _worth_first(found: range) -> int:
-    return len(found)
+def _weighing(words: str, moment: str) -> tuple[list[str], Callable[[Row], float]]:
+    """Return the terms by which lessons are looked up, and what tells a lesson's relevance."""
+    if moment == TOOL:
+        from tasks.calls import Call, bears  # noqa: PLC0415  of this moment alone
+
+        call = Call(words)
+        return call.terms(), lambda row: float(
+            row["kind"] == "error" and bears(row["profile"], call)
+        )
+    sought = Sought(ending_words(words) if moment == STOP else prompt_words(words))
+    weighing = AT_END if moment == STOP else BY_WORDS
+    return sought.terms(), lambda row: relevance(row["profile"], sought, weighing)
 
 
 def _column(path: str, kind: Any) -> Any:

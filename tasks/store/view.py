@@ -170,18 +170,6 @@ class ScopeView:
             listed: NDArray[np.int64] = np.load(path, mmap_mode="r")
         return listed
 
-    @functools.cached_property
-    def lesson_words(self) -> Lexical | None:
-        """Return the lexical index over the lessons, in the order of `lessons`.
-
-        None of a folder that was published before there was one.
-        """
-        place = self._folder / "prime"
-        if not place.exists():
-            return None
-        with _as_published(place, self._manifest):
-            return Lexical.load(place)
-
     def strengths(self, now: float) -> NDArray[np.float64]:
         """Return each row's strength at `now`, halved every 45 whole days; a passage has none."""
         value, as_of = self._strength
