@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from deployments.units.installing import is_installed, runs
-from deployments.units.managers import Units, tell
+from deployments.units.managers import Units, answers, tell
 from tasks.errors import NotStopped
 from tasks.prefect_home import PrefectHome, holder_of
 
@@ -41,6 +41,8 @@ def down(home: PrefectHome, units: Units) -> Stopped:
     if managed:
         tell(units.stop)
         _wait(home)
+    elif is_installed(units) and answers(units.asks):
+        tell(units.stop_idle)
     pid = None
     if holder_of(home):
         pid = _signalled(home)

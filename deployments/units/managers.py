@@ -47,7 +47,7 @@ class Units:
         reload: to be told whenever files came or went.
         on: starts it, now and at every login; `anew` does so after its files changed, and `again`
             comes before that while it runs.
-        stop: stops it until the next login.
+        stop: stops it until the next login; `stop_idle` does where it waits to be started again.
         off: stops it for good while its files are there; `off_idle` does when it does not run.
         hint: what a person may want to know besides.
     """
@@ -60,6 +60,7 @@ class Units:
     anew: tuple[Command, ...]
     again: tuple[Command, ...]
     stop: tuple[Command, ...]
+    stop_idle: tuple[Command, ...]
     off: tuple[Command, ...]
     off_idle: tuple[Command, ...]
     hint: str
@@ -133,6 +134,7 @@ def _of_systemd(start: Start, folder: Path) -> Units:
         anew=((*ctl, "enable", *names), (*ctl, "restart", *names)),
         again=(),
         stop=((*ctl, "stop", *names),),
+        stop_idle=((*ctl, "stop", *names),),
         off=((*ctl, "disable", "--now", *names),),
         off_idle=((*ctl, "disable", "--now", *names),),
         hint="It runs while you are logged in. To have it run always: loginctl enable-linger",
@@ -153,6 +155,7 @@ def _of_launchd(start: Start, part: Part, file: File) -> Units:
         anew=(load,),
         again=(unload,),
         stop=(unload,),
+        stop_idle=(),
         off=(unload,),
         off_idle=(),
         hint="It runs while you are logged in.",

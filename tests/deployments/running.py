@@ -15,13 +15,14 @@ from tests.serving.shipped import COMMAND, Everest
 class Up:
     """A running `everest up` and the person who started it."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, **env: str | None) -> None:
         self.person = Everest(base)
         self.port = free_port()
         self.proxy_port = free_port()
-        self.env = {
+        self.env: dict[str, str | None] = {
             "EVEREST_PREFECT_PORT": str(self.port),
             "EVEREST_PROXY_PORT": str(self.proxy_port),
+            **env,
         }
         self.home = PrefectHome(self.person.home / "prefect")
         self.said = base / "said"
@@ -71,8 +72,9 @@ def _works_in(pid: int, folder: Path) -> str:
 
 
 @contextmanager
-def running_up(base: Path) -> Iterator[Up]:
-    up = Up(base)
+def running_up(base: Path, **env: str | None) -> Iterator[Up]:
+    """Run it until the end of the block; an environment's name given as None is left out."""
+    up = Up(base, **env)
     try:
         yield up
     finally:

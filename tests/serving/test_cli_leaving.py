@@ -180,3 +180,17 @@ def test_a_night_at_work_is_not_cut_off(person: Everest) -> None:
     assert "written by process" in told.err
     assert _hosts_files(person)
     assert person.home.exists()
+
+
+def test_agents_files_come_back_byte_for_byte(newcomer: Everest) -> None:
+    settings = newcomer.claude / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_bytes(b'{\n   "model": "opus",\n "hooks": {}\n}')
+    before = settings.read_bytes()
+    assert newcomer("setup", "--agent", "claude-code", "--yes").code == 0
+    assert b"tasks/hooks/client.py" in settings.read_bytes()
+    told = newcomer("uninstall", "--yes", "--json")
+    assert told.code == 0, told.err
+    assert settings.read_bytes() == before
+    assert not newcomer.home.exists()
+    assert told.data["left"] == []
