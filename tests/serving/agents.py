@@ -13,10 +13,11 @@ import shutil
 import subprocess
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import wraps
+from typing import Any, ClassVar
 
 import pytest
 
@@ -167,6 +168,7 @@ class Claude(Agent):
         return {
             "ANTHROPIC_BASE_URL": self.base,
             "ANTHROPIC_API_KEY": "dummy",
+            "CLAUDE_CODE_TMPDIR": str(self.person.base),
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
         }
@@ -207,6 +209,7 @@ trust_level = "trusted"
     def trust_hooks(self) -> None:
         with self.opened() as screen:
             screen.sees("Trust all and continue")
+            screen.settles()  # it takes no key before
             screen.press("Down")
             screen.sees("› 2.")
             screen.press("Enter")
@@ -254,6 +257,32 @@ class Gemini(Agent):
     def screen(self, session: str) -> Sequence[str]:
         named = ["--session-id", session] if session else []
         return ["--approval-mode", "yolo", "-m", "gemini-2.5-flash", *named]
+
+
+def in_time(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test of the person's hooks once more when it fails while hooks were too late.
+
+    A hook that is late says nothing, which is right, and on a busy machine a few are.
+    """
+
+    @wraps(test)
+    def tried(**given: Any) -> None:
+        person = next(one.person for one in given.values() if hasattr(one, "person"))
+        before = _late(person)
+        try:
+            test(**given)
+        except AssertionError:
+            if _late(person) == before:
+                raise
+            test(**given)
+
+    return tried
+
+
+def _late(person: Everest) -> int:
+    """Return how many hooks were too late so far."""
+    path = person.home / "spool" / "failures"
+    return path.read_text().lower().count("late\n") if path.exists() else 0
 
 
 def need(*commands: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 from tasks.domain.clock import utc_now
 from tasks.domain.holdout import held_out, line_id
 from tasks.store import reads
-from tests.serving.agents import Agent, Claude, Codex, Gemini, Request, need, session
+from tests.serving.agents import Agent, Claude, Codex, Gemini, Request, in_time, need, session
 from tests.serving.running import running_proxy
 from tests.serving.scripted import Calls, Heard, Says, follow
 from tests.serving.shipped import Everest
@@ -100,6 +100,7 @@ def _wire(person: Everest, agent: str) -> None:
     assert told.code == 0, told.err
 
 
+@in_time
 def test_the_end_of_a_turn_is_held_up_once_for_a_lesson(taught: Taught) -> None:
     claude = Claude(taught.person, taught.model, taught.model.url)
     with running_proxy(taught.person):
@@ -108,6 +109,7 @@ def test_the_end_of_a_turn_is_held_up_once_for_a_lesson(taught: Taught) -> None:
     assert _telling(asked) == [False, True, True]
 
 
+@in_time
 def test_a_call_that_failed_before_brings_what_was_learned_from_it(taught: Taught) -> None:
     claude = Claude(taught.person, taught.model, taught.model.url)
     with running_proxy(taught.person):
@@ -116,6 +118,7 @@ def test_a_call_that_failed_before_brings_what_was_learned_from_it(taught: Taugh
 
 
 @pytest.mark.parametrize("kind", [Codex, Gemini])
+@in_time
 def test_another_agent_is_told_at_every_moment_that_it_listens_at(
     taught: Taught, kind: type[Agent]
 ) -> None:
@@ -128,6 +131,7 @@ def test_another_agent_is_told_at_every_moment_that_it_listens_at(
         assert _telling(agent.asked(SET_UP)) == [False, True]
 
 
+@in_time
 def test_codex_runs_no_hook_that_the_person_has_not_agreed_to(taught: Taught) -> None:
     codex = _joining(taught, Codex)
     with running_proxy(taught.person):
@@ -136,6 +140,7 @@ def test_codex_runs_no_hook_that_the_person_has_not_agreed_to(taught: Taught) ->
         assert _telling(codex.asked(INSTALL)) == [True]
 
 
+@in_time
 def test_with_nothing_running_a_hook_answers_and_the_session_is_read_by_itself(
     taught: Taught,
 ) -> None:
@@ -147,6 +152,7 @@ def test_with_nothing_running_a_hook_answers_and_the_session_is_read_by_itself(
     assert name in taught.sessions_shown()
 
 
+@in_time
 def test_hooks_and_proxy_in_one_session_tell_nothing_twice(taught: Taught) -> None:
     """The proxy is told no project: it learns from the hook where the session belongs."""
     routes = f"*={taught.model.url};api=anthropic"
@@ -161,6 +167,21 @@ def test_hooks_and_proxy_in_one_session_tell_nothing_twice(taught: Taught) -> No
     assert [len(request.fenced) for request in both] == [1, 1]
     assert [len(request.fenced) for request in alone] == [1]
     assert name in "".join(one.read_text() for one in taught.person.home.rglob("relay/*.jsonl"))
+
+
+@in_time
+@pytest.mark.parametrize("kind", [Codex, Gemini])
+def test_what_was_done_through_the_proxy_is_handed_to_the_next_agent_by_its_hook(
+    taught: Taught, kind: type[Agent]
+) -> None:
+    words = f"The staging port for {kind.command} is 9090."
+    agent = _joining(taught, kind)
+    agent.trust_hooks()
+    with running_proxy(taught.person, EVEREST_ROUTES=f"*={taught.model.url};api=anthropic") as one:
+        claude = Claude(taught.person, taught.model, f"{one.url}/t/{one.token}")
+        assert _telling(claude.typed((words, DONE)), words)[0] is False
+        assert _telling(agent.asked(PUBLISH), words)[0] is True
+        assert _telling(claude.typed((PUBLISH, FAILED)), words)[0] is False
 
 
 def _joining(taught: Taught, kind: type[Agent]) -> Agent:
@@ -182,6 +203,7 @@ def _telling(requests: list[Request], words: str = RULE) -> list[bool]:
     return [any(words in one for one in request.fenced) for request in requests]
 
 
+@in_time
 def test_the_next_session_is_told_and_a_held_out_one_is_not(taught: Taught) -> None:
     claude, share = Claude(taught.person, taught.model, taught.model.url), 0.5
     with running_proxy(taught.person, EVEREST_HOLDOUT=str(share)):
@@ -191,6 +213,7 @@ def test_the_next_session_is_told_and_a_held_out_one_is_not(taught: Taught) -> N
     assert _telling(untold) == [False]
 
 
+@in_time
 def test_the_line_stands_in_its_weeks_and_a_session_in_no_channel_is_counted_so(
     taught: Taught,
 ) -> None:
