@@ -136,7 +136,9 @@ class Hooks:
             news = await asyncio.to_thread(self.priming.news, one, where)
             return self._settled(one, where, lambda told: self.priming.hand_over(one, news, told))
         question = await self.questions.of(point.words)
-        found = await asyncio.to_thread(self.priming.source.candidates, question, where)
+        found = await asyncio.to_thread(
+            self.priming.source.candidates, question, where, point.moment
+        )
         return self._settled(one, where, lambda told: self.priming.prime(one, point, found, told))
 
     def _noted(self, one: Happening) -> str:
