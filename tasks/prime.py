@@ -24,6 +24,7 @@ from tasks.bearing import (
     BY_MEANING,
     BY_WORDS,
     CUT,
+    LOOKED_AT,
     Sought,
     ending_words,
     prompt_words,
@@ -103,7 +104,7 @@ class Lessons:
     vectors: NDArray[np.float32]
 
     def candidates(self, asked: Asked, moment: Moment) -> list[Candidate]:
-        """Return every lesson with its relevance to what is asked at a moment."""
+        """Return the lessons that what is asked at a moment touches, with their relevance to it."""
         match moment:
             case Moment.TOOL:
                 found = self._of_call(Call(asked.text))
@@ -114,39 +115,49 @@ class Lessons:
                 found = self._by_meaning(sought, asked) or self._by_words(sought, BY_WORDS)
             case _:
                 assert_never(moment)
-        return [Candidate(row, value) for row, value in zip(self.rows, found, strict=True)]
+        return [Candidate(self.rows[row], value) for row, value in found.items()]
+
+    def may_bear(self, text: str) -> bool:
+        """Tell whether any lesson can bear on a prompt; else its meaning changes nothing."""
+        return bool(self._touched(Sought(prompt_words(text)).terms()))
 
     @cached_property
-    def _where(self) -> dict[str, list[int]]:
-        """Return the lessons of each term by which they are looked up."""
-        where: dict[str, list[int]] = {}
+    def _where(self) -> dict[str, list[tuple[int, float]]]:
+        """Return the lessons of each term by which they are looked up, with its weight there."""
+        where: dict[str, list[tuple[int, float]]] = {}
         for row, one in enumerate(self.profiles):
-            for term in looked_up(one):
-                where.setdefault(term, []).append(row)
+            for term, weight in looked_up(one).items():
+                where.setdefault(term, []).append((row, weight))
         return where
 
-    def _touched(self, terms: Iterable[str]) -> set[int]:
-        return {row for term in terms for row in self._where.get(term, ())}
+    def _touched(self, terms: Iterable[str]) -> list[int]:
+        """Return the lessons that hold any of the terms; of a crowd those that hold the most."""
+        sums: dict[int, float] = {}
+        for term in terms:
+            for row, weight in self._where.get(term, ()):
+                sums[row] = sums.get(row, 0.0) + weight
+        return sorted(sums, key=lambda row: (-sums[row], row))[:LOOKED_AT]
 
-    def _of_call(self, call: Call) -> list[float]:
-        found = [0.0] * len(self.rows)
-        for row in self._touched(call.terms()):
-            of_error = self.rows[row]["kind"] == EpisodeKind.ERROR
-            found[row] = float(of_error and bears(self.profiles[row], call))
-        return found
+    def _of_call(self, call: Call) -> dict[int, float]:
+        return {
+            row: float(self.rows[row]["kind"] == EpisodeKind.ERROR and bears(one, call))
+            for row, one in self._profiled(call.terms())
+        }
 
-    def _by_words(self, sought: Sought, weighing: Mapping[str, float]) -> list[float]:
-        found = [0.0] * len(self.rows)
-        for row in self._touched(sought.terms()):
-            found[row] = relevance(self.profiles[row], sought, weighing)
-        return found
+    def _by_words(self, sought: Sought, weighing: Mapping[str, float]) -> dict[int, float]:
+        return {
+            row: relevance(one, sought, weighing) for row, one in self._profiled(sought.terms())
+        }
 
-    def _by_meaning(self, sought: Sought, asked: Asked) -> list[float]:
+    def _profiled(self, terms: Iterable[str]) -> Iterable[tuple[int, dict[str, Any]]]:
+        return ((row, self.profiles[row]) for row in self._touched(terms))
+
+    def _by_meaning(self, sought: Sought, asked: Asked) -> dict[int, float]:
         """Return relevance where a model read the words; none where none did."""
         if asked.gauge.of_words or asked.vector is None or not self.vectors.shape[1]:
-            return []
+            return {}
         alike = asked.gauge.likeness(self.vectors @ asked.vector)
-        found = [0.0] * len(self.rows)
+        found: dict[int, float] = {}
         for row in self._touched(sought.terms()):
             weighing = BY_MEANING if self.vectors[row].any() else BY_WORDS
             found[row] = relevance(self.profiles[row], sought, weighing, float(alike[row]))
@@ -167,10 +178,11 @@ def profile_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return profile(str(row["text"]), of_error=row["kind"] == EpisodeKind.ERROR)
 
 
-def looked_up(profile: Mapping[str, Any]) -> set[str]:
-    """Return the terms by which a lesson is looked up, at whatever moment."""
+def looked_up(profile: Mapping[str, Any]) -> dict[str, float]:
+    """Return the terms by which a lesson is looked up, at whatever moment, with their weight."""
     of_error = "tools" in profile
-    return bearing.terms_told(profile) | (calls.terms_told(profile) if of_error else set())
+    terms = bearing.terms_told(profile) | (calls.terms_told(profile) if of_error else set())
+    return {term: profile["weights"].get(term, 1.0) for term in terms}
 
 
 def select(  # noqa: PLR0913  the candidates, the moment, and what limits the choice

@@ -20,13 +20,14 @@ from serving.proxy.behind import Behind
 from serving.proxy.calls import Call
 from serving.proxy.kinds import Kind
 from serving.proxy.splice import spliced
-from serving.questions import Questions
+from serving.questions import Questions, cut
 from serving.sessions import Session, Sessions, was_primed
 from tasks import handoff as handing
 from tasks import prime
 from tasks.domain.clock import Clock
 from tasks.domain.events import Event
 from tasks.domain.scope import Scope
+from tasks.embedding.space import WORDS
 from tasks.prime import Candidate, Moment, Selection
 from tasks.ranking import Asked as Question
 from tasks.shown import Put, Shown, Told
@@ -45,6 +46,9 @@ class Source(Protocol):
 
     def asked(self, text: str, meaning: str) -> Question:
         """Return a text with the vector of its meaning, which takes a while."""
+
+    def may_bear(self, text: str, scope: Scope) -> bool:
+        """Tell whether any lesson that the scope reads can bear on a prompt, by its words."""
 
     def candidates(self, asked: Question, scope: Scope, moment: Moment) -> list[Candidate]:
         """Return every lesson that the scope reads, with its relevance at a moment."""
@@ -97,7 +101,7 @@ class Additions:
         session = self.sessions.known(its.conversation)
         if its.kind is Kind.MAIN and _is_due(its, last, told, session):
             told.begins |= its.first
-            question = None if was_primed(session) else await self._question(last.words)
+            question = None if was_primed(session) else await self._question(last.words, scope)
             put, selection = await asyncio.to_thread(self._decide, its, last, scope, told, question)
             told.begins = False
             told.take(put)
@@ -105,7 +109,10 @@ class Additions:
             self.behind(partial(self._keep, its, scope, put, selection))
         return self._with(call.body, puts, scope)
 
-    async def _question(self, words: str) -> Question:
+    async def _question(self, words: str, scope: Scope) -> Question:
+        text = cut(words)
+        if not self.source.may_bear(text, scope):
+            return Question(text, None, WORDS)
         return await Questions(self.source.asked, self.patience, self.encoder).of(words)
 
     def _told(self, its: Asked, project: str) -> Told:

@@ -38,6 +38,10 @@ class MemorySource:
         """Return a text with the vector of its meaning, which takes a while."""
         return self._reader.asked(text, meaning)
 
+    def may_bear(self, text: str, scope: Scope) -> bool:
+        """Tell whether any lesson that the scope reads can bear on a prompt, by its words."""
+        return self._reader.may_bear(text, scope)
+
     def candidates(self, asked: Asked, scope: Scope, moment: Moment) -> list[Candidate]:
         """Return every lesson that the scope reads, with its relevance to what is asked."""
         return self._reader.candidates(asked, scope, moment)

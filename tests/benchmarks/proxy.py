@@ -10,8 +10,9 @@ from when each was due. `cpu` is the arm's own CPU time a request, which a busy 
 least. `--also` takes any other OpenAI-shaped proxy that forwards to the server, at `--server-port`
 (LiteLLM, started by hand in an environment of its own); `--httpx` adds our proxy with httpx as its
 client. `--memory` adds our proxy over the demo week's memory, at one connection: with new turns,
-each of which begins a conversation and is compared with the lessons, and with a turn that was
-answered before, behind which the same bytes go again.
+each of which begins a conversation in words of its own and is compared with the lessons, and with a
+turn that was met before, behind which the same bytes go again. What memory does behind an answer
+falls into the next request here, since a closed loop leaves no pause as a model does.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ from tasks.demo import write_week
 ANSWER = b'{"id":"x","choices":[{"message":{"content":"' + b"w" * 900 + b'"}}]}'
 EVENT = b'data: {"choices":[{"delta":{"content":"' + b"w" * 40 + b'"}}]}\n\n'
 EVENTS = 50
-_ASKS = "Do we use pnpm or npm in this repo?"
+_ASKS = "Do we use pnpm or npm in this repo"
+_FOR = ("boat", "mast", "hull", "sail", "anchor", "rudder", "deck", "keel", "harbour", "tide",
+        "chart", "buoy", "pier", "crew", "cargo", "wind", "rope", "lamp", "log", "map")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,7 @@ async def _connection(arm: Arm, load: Load, end: float, turns: Iterator[float], 
     try:
         while (due := next(turns)) < end:
             if arm.new:
-                raw = _request(load, arm.begin, b"%014d" % (time.monotonic_ns() % 10**14))
+                raw = _request(load, arm.begin, new=time.monotonic_ns())
             if load.rate:
                 await asyncio.sleep(max(0.0, due - time.perf_counter()))
             begun = due if load.rate else time.perf_counter()
@@ -245,9 +248,11 @@ async def _connection(arm: Arm, load: Load, end: float, turns: Iterator[float], 
         writer.close()
 
 
-def _request(load: Load, begin: str, named: bytes = b"[first of all]") -> bytes:
-    text = f"{named.decode()} " + "w " * ((load.size - 200) // 2)
-    told = [("user", text), ("assistant", "Good."), ("user", _ASKS)]
+def _request(load: Load, begin: str, new: int = 0) -> bytes:
+    """Return a request's bytes; with `new` both turns of its person are in words of their own."""
+    text = f"{new % 10**14:014d} " + "w " * ((load.size - 200) // 2)
+    things = [_FOR[new // 20**n % 20] for n in (2, 3, 4)]
+    told = [("user", text), ("assistant", "Good."), ("user", f"{_ASKS} for {' '.join(things)}?")]
     messages = [{"role": role, "content": words} for role, words in told]
     asked = {"model": "m", "stream": load.streamed, "messages": messages}
     body = json.dumps(asked, separators=(",", ":")).encode()

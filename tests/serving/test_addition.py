@@ -26,7 +26,7 @@ from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN, HEADLESS
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import Scope
 from tasks.embedding.space import WORDS
-from tasks.prime import Candidate
+from tasks.prime import Candidate, Moment
 from tasks.ranking import Asked as Question
 from tasks.settings import Places, Settings
 from tests.serving.asking import TALKS, agent, call, person, talk, tool_round
@@ -316,11 +316,8 @@ class TestTakenOut:
         first = [person("chat", ASKS)]
         assert LESSON.encode() in memory.sent(ask("chat", *first))
         scope = memory.serving.reader.scope("default", PROJECT)
-        lesson = next(
-            one
-            for one in memory.serving.reader.candidates(Question(ASKS, None, WORDS), scope)
-            if one.row["text"] == LESSON
-        )
+        found = memory.serving.reader.candidates(Question(ASKS, None, WORDS), scope, Moment.PROMPT)
+        lesson = next(one for one in found if one.row["text"] == LESSON)
         reject(memory, lesson.id, scope)
         later = ask("chat", *first, agent("chat", "pnpm"), person("chat", "thanks"))
         assert memory.sent(later) == later.body
@@ -389,9 +386,9 @@ class Slow:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
-    def candidates(self, asked: Question, scope: Scope) -> list[Candidate]:
+    def candidates(self, asked: Question, scope: Scope, moment: Moment) -> list[Candidate]:
         time.sleep(self._seconds)
-        return self._source.candidates(asked, scope)
+        return self._source.candidates(asked, scope, moment)
 
 
 class Pondering(Slow):
@@ -401,8 +398,8 @@ class Pondering(Slow):
         time.sleep(self._seconds)
         return self._source.asked(text, meaning)
 
-    def candidates(self, asked: Question, scope: Scope) -> list[Candidate]:
-        return self._source.candidates(asked, scope)
+    def candidates(self, asked: Question, scope: Scope, moment: Moment) -> list[Candidate]:
+        return self._source.candidates(asked, scope, moment)
 
 
 def test_a_beginning_that_came_too_late_is_made_up_for(memory: Door) -> None:
@@ -431,6 +428,24 @@ def test_words_must_do_where_the_meaning_takes_too_long(memory: Door) -> None:
 async def _within(seconds: float, work: Callable[[], Any]) -> None:
     async with asyncio.timeout(seconds):
         await work()
+
+
+def test_a_prompt_that_no_lesson_can_bear_on_is_not_encoded(memory: Door) -> None:
+    read: list[str] = []
+
+    class Reading(Slow):
+        def asked(self, text: str, meaning: str) -> Question:
+            read.append(text)
+            return self._source.asked(text, meaning)
+
+        def candidates(self, asked: Question, scope: Scope, moment: Moment) -> list[Candidate]:
+            return self._source.candidates(asked, scope, moment)
+
+    own = replace(memory.addition, source=Reading(memory, 0))
+    asyncio.run(own(ask("chat", person("chat", "Sing of the Kraken"))))
+    assert read == []
+    asyncio.run(own(ask("chat", person("chat", ASKS))))
+    assert read == [ASKS]
 
 
 def test_after_an_hour_the_same_words_begin_anew(home: Path) -> None:
