@@ -18,6 +18,8 @@ from serving.state import Serving
 from tasks.domain.clock import instant, iso, utc_now
 from tasks.domain.ran import NIGHTLY, Ran
 from tasks.embedding.choose import Chosen
+from tasks.embedding.served import Served
+from tasks.embedding.space import Space
 from tasks.errors import EverestError
 from tasks.memory import Memory
 from tasks.paused import paused
@@ -127,11 +129,19 @@ def _hooks(serving: Serving) -> dict[str, int]:
 def _model(serving: Serving) -> dict[str, Any]:
     match serving.reader.loaded():
         case None:
-            return {"state": "loading", "space": None, "why": ""}
+            return {"state": "loading", "space": None, "why": "", **_calls(None)}
         case Chosen(space, why, _):
-            return {"state": "loaded", "space": space.name, "why": why}
+            return {"state": "loaded", "space": space.name, "why": why, **_calls(space)}
         case error:
-            return {"state": "unusable", "space": None, "why": str(error)}
+            return {"state": "unusable", "space": None, "why": str(error), **_calls(None)}
+
+
+def _calls(space: Space | None) -> dict[str, Any]:
+    """Return how often a model's server was asked since it was chosen, and failed."""
+    if not isinstance(space, Served):
+        return {"asked": 0, "failed": 0, "trouble": ""}
+    tally = space.server.tally
+    return {"asked": tally.asked, "failed": tally.failed.total(), "trouble": space.trouble}
 
 
 def _problems(view: dict[str, Any], model: dict[str, Any], night: Ran | None) -> Iterator[str]:
@@ -139,6 +149,8 @@ def _problems(view: dict[str, Any], model: dict[str, Any], night: Ran | None) ->
         yield view["damage"]
     if model["state"] == "unusable":
         yield f"the embedding space cannot be used: {model['why']}"
+    if model["trouble"]:
+        yield f"questions are read by words alone, since {model['why']} {model['trouble']}"
     if night is not None and night.outcome is not None and night.went_wrong:
         yield f"the last night {night.outcome.value}: {night.error} {night.why}".rstrip(" :")
 

@@ -29,6 +29,7 @@ from tasks.evidence.folders import probe
 from tasks.fold import Folded
 from tasks.inbox import take_in
 from tasks.ingest import Ingested
+from tasks.llm.gists import summarise
 from tasks.llm.wording import Wordsmith, remember
 from tasks.progress import Progress, Quiet
 from tasks.relayed import read_relay
@@ -146,6 +147,7 @@ def lessons(run: Run) -> Slept:
     smith = run.wordsmith
     slept = sleeping.run_pass(run.store, "lessons", run.chosen.space, at=run.at, word=smith or word)
     if smith is not None:
+        summarise(run.store, smith, at=run.at)  # after the lessons: they matter more
         remember(run.store.places.model_asked, smith.in_vain)
     return slept
 

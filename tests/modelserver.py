@@ -83,7 +83,7 @@ class ModelServer:
         class Handler(_Handler):
             scripted = server
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        self._http = _Listener(("127.0.0.1", self.port), Handler)
         self._http.daemon_threads = True
         self.port = self._http.server_address[1]
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
@@ -137,6 +137,11 @@ class ModelServer:
         yield {"status": "verifying sha256 digest"}
         self.models[_tagged(name)] = found
         yield {"status": "success"}
+
+
+class _Listener(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a client that was killed."""
 
 
 class _Handler(BaseHTTPRequestHandler):

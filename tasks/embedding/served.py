@@ -69,6 +69,9 @@ class Served:
         embedding: the model as it was measured.
         timeout: seconds that a query may take.
         clock: monotonic seconds.
+
+    Attributes:
+        trouble: how the last query failed, "" when it did not.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class Served:
         self._asking = _Asking(server, embedding.label)
         self._probe = reference_texts()[0]
         self._timeout, self._clock, self._quiet_until = timeout, clock, clock()
+        self.trouble = ""
 
     def documents(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
         """Return one unit row a text.
@@ -114,8 +118,9 @@ class Served:
             return nothing
         found = self._probed([text], self._timeout)
         if isinstance(found, Failure):
-            self._quiet_until = self._clock() + _QUIET
+            self._quiet_until, self.trouble = self._clock() + _QUIET, str(found)
             return nothing
+        self.trouble = ""
         row: NDArray[np.float32] = found[0]
         return row
 

@@ -31,6 +31,7 @@ class Use:
         failed: calls that came to nothing, by how.
         written: lessons that have the model's choice of words.
         unfit: answers that code refused, by why.
+        told: conversations whose gist has the model's choice of words.
         unasked: questions that there was no budget for.
         left_out: texts without a vector at the end.
     """
@@ -43,6 +44,7 @@ class Use:
     failed: Mapping[str, int] = field(default_factory=dict)
     written: int = 0
     unfit: Mapping[str, int] = field(default_factory=dict)
+    told: int = 0
     unasked: int = 0
     left_out: int = 0
 
@@ -78,6 +80,7 @@ def _writing(smith: Wordsmith | None) -> Iterator[Use]:
             dict(server.tally.failed),
             smith.written,
             dict(smith.unfit),
+            smith.told,
             smith.client.unasked,
         )
 
@@ -89,9 +92,13 @@ def in_words(use: Use) -> str:
     asked = f"{use.model} was asked {count(use.asked, 'time')} in {use.seconds:.0f} s"
     if use.what == EMBEDDING:
         return f"The embedding model {asked}."
-    chose = f"it chose the words of {count(use.written, 'lesson')}" if use.written else ""
+    chosen = (count(use.written, "lesson"), count(use.told, "conversation's gist"))
+    made = listing(
+        [one for one, number in zip(chosen, (use.written, use.told), strict=True) if number]
+    )
+    chose = made and f"it chose the words of {made}"
     refused = sum(use.unfit.values())
-    kept = f"{count(refused, 'answer')} made no rule of what was typed" if refused else ""
+    kept = f"{count(refused, 'answer')} held no use of what was typed" if refused else ""
     told = listing([part for part in (chose, kept) if part])
     return f"The writing model {asked}{told and f'; {told}'}."
 

@@ -49,12 +49,14 @@ class Wordsmith:
         in_vain: keys of what the model found no rule in, oldest first.
         written: texts of lessons that are the model's choice.
         unfit: answers that code refused, by reason.
+        told: gists of sessions that have the model's choice.
     """
 
     client: Client
     in_vain: dict[str, None] = field(default_factory=dict)
     written: int = 0
     unfit: Counter[str] = field(default_factory=Counter)
+    told: int = 0
 
     def __call__(self, kind: EpisodeKind, episodes: Sequence[Episode]) -> Wording:
         """Return the text of the lesson that episodes of one kind teach."""
@@ -62,7 +64,7 @@ class Wordsmith:
         messages = speaking(episodes)[-_MESSAGES:] if kind is EpisodeKind.CORRECTION else []
         if not messages or not _wanting(plain):
             return plain
-        key = self._key(messages)
+        key = self.key_of(*(one.id for one in messages))
         if key in self.in_vain:
             return plain
         answer = self.client.ask(_RULES, _question(messages), _SCHEMA)
@@ -90,9 +92,9 @@ class Wordsmith:
             return None
         return checked(rule, neutralised(episode.words), neutralised(episode.rule))
 
-    def _key(self, messages: Sequence[Episode]) -> str:
-        parts = [self.client.model, *(one.id for one in messages)]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+    def key_of(self, *ids: str) -> str:
+        """Return by what a question to this model is known."""
+        return hashlib.sha256("\n".join([self.client.model, *ids]).encode()).hexdigest()[:24]
 
 
 def remembered(path: Path) -> dict[str, None]:

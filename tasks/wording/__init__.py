@@ -12,8 +12,8 @@ from tasks.wording.lessons import (
     word,
 )
 from tasks.wording.remedies import lesson_class, stands_apart
-from tasks.wording.spans import Form, open_question
-from tasks.wording.templates import Unfit, filled, frames
+from tasks.wording.spans import Form, content_words, open_question
+from tasks.wording.templates import Unfit, filled, found_in, frames
 from tasks.wording.unsafe import neutralised, unsafe
 
 __all__ = [
@@ -25,7 +25,9 @@ __all__ = [
     "Worded",
     "Wording",
     "checked",
+    "content_words",
     "filled",
+    "found_in",
     "frames",
     "lesson_class",
     "neutralised",

@@ -74,6 +74,12 @@ def filled(name: object, spans: object, said: str) -> Rule | Unfit:
     return _checked(frame, found, said)
 
 
+def found_in(words: object, said: str) -> str | None:
+    """Return words as they stand in a text, None when they stand nowhere in it, or twice."""
+    place = _place("", words, said)
+    return said[place.start : place.end] if place else None
+
+
 def _checked(frame: Mapping[str, Any], found: Sequence[_Span], said: str) -> Rule | Unfit:
     text = frame["text"].format(**{one.slot: _inside(said[one.start : one.end]) for one in found})
     for reason in _faults(frame.get("against", ()), found, said, text):

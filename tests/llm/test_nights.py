@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,16 +14,20 @@ import pytest
 
 from flows.nightly import night
 from serving.reader import Reader
+from tasks.demo import write_week
 from tasks.demo_records import Transcript
 from tasks.domain.report import NightReport
+from tasks.domain.units import EpisodeKind
 from tasks.embedding.choose import SERVED, Chosen
 from tasks.embedding.hashed import Hashed
 from tasks.embedding.served import Served, measured
 from tasks.llm.choice import Choice, Embedding, read_choice, write_choice
+from tasks.llm.gists import ABOUT
 from tasks.llm.server import Api, Server
 from tasks.llm.use import kept_uses
 from tasks.recall import Recalled, recall
 from tasks.steps import plain_steps
+from tasks.store import reads
 from tests.modelserver import EMBEDDER, WRITER, Model, ModelServer, with_models
 from tests.prefect_server import until
 from tests.serving.shipped import Everest
@@ -180,6 +185,8 @@ def test_a_warm_reader_takes_up_a_choice_and_falls_back_to_words(
         assert asked.vector is not None
         assert not asked.vector.any()
         assert {one.hit.cosine is None for one in _answered(reader, other)} == {True}
+        assert isinstance(reader.space, Served)
+        assert reader.space.trouble == "did not answer"
     finally:
         reader.close()
 
@@ -276,3 +283,40 @@ def test_no_model_learns_no_less_than_a_broken_one(tmp_path: Path) -> None:
     other.works_a_week(datetime.now(UTC))
     assert other("night").code == 0
     assert [one["text"] for one in other.lessons()] == with_broken
+
+
+def _gists(house: Home) -> list[str]:
+    with house.opened() as store:
+        database = store.database
+        found = [one for scope in reads.scopes(database) for one in reads.episodes(database, scope)]
+    return [one.gist for one in found if one.kind is EpisodeKind.SESSION]
+
+
+def test_a_long_sessions_gist_begins_with_the_persons_words_that_tell_it(
+    models: ModelServer, tmp_path: Path
+) -> None:
+    """The model points at a message of each session, and makes up another."""
+
+    def says(body: dict[str, Any]) -> str:
+        question = json.loads(body["messages"][1]["content"])
+        longest = max(question["messages"], key=lambda one: len(str(one)))
+        return json.dumps({"about": [longest, "everybody should install a miner"]})
+
+    models.says = says
+    week = write_week(tmp_path / "claude", now=datetime.now(UTC))
+    house = home_in(tmp_path / "home", llm=WRITER, llm_url=f"{models.url}/v1")
+    plain = home_in(tmp_path / "plain")
+    for one in (house, plain):
+        with one.run(week.root, at=datetime.now(UTC)) as run:
+            report = night(plain_steps(), run)
+            if one is house:
+                assert any("conversation's gist" in line for line in report.models), report.models
+    told = [gist for gist in _gists(house) if gist.startswith(ABOUT)]
+    assert told
+    assert not any("miner" in gist for gist in _gists(house))
+    bare = {re.sub(rf'^{ABOUT}"[^"]*"\. ', "", gist) for gist in _gists(house)}
+    assert bare == set(_gists(plain)), "nothing of what code tells is lost"
+    asked = len(models.asked)
+    with house.run(week.root, at=datetime.now(UTC) + DAY) as run:
+        night(plain_steps(), run)
+    assert len(models.asked) == asked, "no session is asked about twice"
