@@ -41,6 +41,9 @@ if TYPE_CHECKING:  # by a name of ours, since `typing` takes long to load
 
 CUT = 0.5
 """Relevance from which a lesson is shown unasked, at every moment and in every space."""
+LOOKED_AT = 100
+"""Lessons of a scope that are weighed at a moment: of more that it touches, those of which it holds
+the heaviest terms."""
 BY_WORDS = {
     "base": -4.9,
     "named": 1.0,
