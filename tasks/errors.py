@@ -34,15 +34,16 @@ EverestError
 │   ├── TokensDamaged
 │   └── UnsupportedFilesystem
 ├── WriteFailed           5   the disk refused a write; what was there before is untouched
-└── ServerError           6   the Prefect server cannot run, or not protected as it must be
-    ├── AlreadyUp
-    ├── PortTaken
-    ├── Unprotected
-    ├── NotUp
-    ├── ServiceFailed
-    ├── NotStopped
-    ├── ManagerFailed
-    └── NotAsDeployed
+├── ServerError           6   the Prefect server cannot run, or not protected as it must be
+│   ├── AlreadyUp
+│   ├── PortTaken
+│   ├── Unprotected
+│   ├── NotUp
+│   ├── ServiceFailed
+│   ├── NotStopped
+│   ├── ManagerFailed
+│   └── NotAsDeployed
+└── SomethingWrong        7   `everest doctor` found something that does not work
 """
 
 from __future__ import annotations
@@ -398,3 +399,12 @@ class NotAsDeployed(ServerError):
 
     def __init__(self, differences: list[str]) -> None:
         super().__init__("deployed otherwise than prefect.yaml says: " + "; ".join(differences))
+
+
+class SomethingWrong(EverestError):
+    """Something that is wired does not work; each was told before, with what mends it."""
+
+    exit_code = 7
+
+    def __init__(self, many: str) -> None:
+        super().__init__(f"{many} wrong; the commands above mend what a command can mend")

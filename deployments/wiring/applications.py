@@ -5,6 +5,7 @@ They start it in the folder that is open, or in none; `everest serve` makes do w
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,8 +25,8 @@ def claude_desktop(machine: Machine, ours: Ours) -> Agent:
     """Return whether Claude Desktop is here, and what is to be wired."""
     path = machine.applications / "Claude" / "claude_desktop_config.json"
     restart = "quit it and start it again; while it runs it may write its own settings back"
-    notes = (restart, *ignored(path, PLAIN))
-    return _agent(DESKTOP, "Claude Desktop", path, ours.server(), notes=notes)
+    agent = _agent(DESKTOP, "Claude Desktop", path, ours.server())
+    return replace(agent, notes=(restart,), obstacles=tuple(ignored(path, PLAIN)))
 
 
 def cursor(machine: Machine, ours: Ours) -> Agent:
@@ -46,14 +47,13 @@ def vscode(machine: Machine, ours: Ours) -> Agent:
     return _agent(VSCODE, "VS Code", path, {"type": "stdio", **ours.server()}, key="servers")
 
 
-def _agent(  # noqa: PLR0913  one fact each
+def _agent(
     name: str,
     title: str,
     path: Path,
     entry: dict[str, Any],
     *,
     key: str = _SERVERS,
-    notes: tuple[str, ...] = (),
 ) -> Agent:
     target = Target(path, JsonText, (Entry((key, SERVER), entry),))
-    return Agent(name, title, path.parent.is_dir(), (str(path.parent),), (target,), notes)
+    return Agent(name, title, path.parent.is_dir(), (str(path.parent),), (target,))

@@ -36,16 +36,15 @@ from deployments.wiring.wishes import (
     Option,
     Target,
     fulfil,
+    ours_in,
     withdraw,
     withdraw_from,
 )
 from tasks.durable import locked
 from tasks.errors import AgentFileInTheWay, AgentFileUnreadable, EverestError
-from tasks.hooks.wired import MARK
 from tasks.settings import Places
 
 _TRIES: Final = 5
-_ONLY_SET_UP: Final = (MARK.encode(), b"/t/everest_")
 _NAME: Final = b"everest"
 """Stands in everything that we write: a file without it holds nothing of ours."""
 
@@ -181,7 +180,7 @@ def _wired(target: Target, seen: bytes | None, record: Record, places: Places) -
     after = new.text.encode()
     if note is not None and _unchanged(note, seen):
         return Outcome(after, _copy(places, note), kept)
-    if note is None and not _set_up(seen):  # what a person registered by hand is theirs
+    if note is None and not ours_in(editor.text):  # what a person registered by hand is theirs
         return Outcome(after, seen, kept)
     return Outcome(after, _stripped(target, seen, note, places), kept)
 
@@ -242,11 +241,6 @@ def _explained(path: Path) -> Iterator[None]:
         raise AgentFileInTheWay(path, str(error)) from None
 
 
-def _set_up(seen: bytes | None) -> bool:
-    """Tell whether a file holds what only a set-up puts there."""
-    return seen is not None and any(one in seen for one in _ONLY_SET_UP)
-
-
 def _unchanged(note: Note, seen: bytes | None) -> bool:
     return seen is not None and digest(seen) == note.after
 
@@ -293,6 +287,14 @@ def _note(
         folders=[*map(Path, known.folders if known else ()), *missing_folders(path)],
     )
     write_record(places.wired, record.with_note(note))
+
+
+def is_carried_out(change: Change) -> bool:
+    """Tell whether a file is another than when its change was planned."""
+    try:
+        return read(change.path) != change.seen
+    except EverestError:
+        return False
 
 
 def forget(places: Places, path: Path) -> None:

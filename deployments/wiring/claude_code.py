@@ -40,11 +40,11 @@ def look(machine: Machine, ours: Ours) -> Agent:
         for event in EVENTS
     ]
     settings = peek(folder / "settings.json", JsonText)
-    notes = [*ignored(folder / "settings.json", WITH_MARK), *ignored(state, WITH_MARK)]
-    notes += _off(machine, settings)
+    obstacles = [*ignored(folder / "settings.json", WITH_MARK), *ignored(state, WITH_MARK)]
+    obstacles += _off(machine, settings)
     if ours.door:
         refused = elsewhere(ours, flag(settings, *_ADDRESS), "anthropic")
-        notes += refused
+        obstacles += refused
         hooks += () if refused else (Option(_ADDRESS, ours.door),)
     entry = {"type": "stdio", **ours.server()}
     return Agent(
@@ -56,7 +56,7 @@ def look(machine: Machine, ours: Ours) -> Agent:
             Target(folder / "settings.json", JsonText, tuple(hooks)),
             Target(state, JsonText, (Entry(("mcpServers", SERVER), entry),), locked=True),
         ),
-        tuple(notes),
+        obstacles=tuple(obstacles),
     )
 
 

@@ -45,10 +45,10 @@ def look(machine: Machine, ours: Ours) -> Agent:
     wishes: list[Wish] = [Entry(("mcp_servers", SERVER), ours.server())]
     if gate := _gate(machine, program, settings):
         wishes.append(Option(("features", gate), value=True))
-    notes = [*ignored(folder / "hooks.json", PLAIN), *_off(machine, settings)]
+    obstacles = [*ignored(folder / "hooks.json", PLAIN), *_off(machine, settings)]
     if ours.door:
         refused = _refused(ours, settings, peek(folder / "auth.json", JsonText))
-        notes += refused
+        obstacles += refused
         wishes += () if refused else _provider(ours.door, folder)
     inline = _has_inline(settings)
     return Agent(
@@ -60,7 +60,8 @@ def look(machine: Machine, ours: Ours) -> Agent:
             Target(config, TomlText, (*wishes, *(hooks if inline else ()))),
             Target(folder / "hooks.json", JsonText, () if inline else tuple(hooks)),
         ),
-        ("it runs new hooks only once you trust them: start codex and enter /hooks", *notes),
+        ("it runs new hooks only once you trust them: start codex and enter /hooks",),
+        tuple(obstacles),
     )
 
 

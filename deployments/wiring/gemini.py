@@ -45,12 +45,12 @@ def look(machine: Machine, ours: Ours) -> Agent:
             ),
         )
     ]
-    notes = [*ignored(settings, WITH_COMMENTS), *_off(machine, found)]
+    obstacles = [*ignored(settings, WITH_COMMENTS), *_off(machine, found)]
     variables = _variables(folder)
     led: tuple[Option, ...] = ()
     if ours.door:
         refused = _refused(ours, found, peek(variables, EnvText))
-        notes += refused
+        obstacles += refused
         led = () if refused else (Option((_ADDRESS,), ours.door),)
     targets.append(Target(variables, EnvText, led))
     return Agent(
@@ -59,7 +59,7 @@ def look(machine: Machine, ours: Ours) -> Agent:
         folder.is_dir() or machine.program("gemini") is not None,
         (str(folder), "the command gemini"),
         tuple(targets),
-        tuple(notes),
+        obstacles=tuple(obstacles),
     )
 
 

@@ -115,6 +115,7 @@ class Agent:
         looked: where it was looked for.
         targets: the files to change.
         notes: what a person should know or do about it.
+        obstacles: what keeps things of ours from working there.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Agent:
     looked: tuple[str, ...]
     targets: tuple[Target, ...]
     notes: tuple[str, ...] = ()
+    obstacles: tuple[str, ...] = ()
 
 
 def machine_of(environ: Mapping[str, str]) -> Machine:

@@ -23,7 +23,6 @@ from deployments.wiring.carry import (
     plan_undoing,
     plan_wiring,
 )
-from deployments.wiring.data import Unwirable
 from deployments.wiring.door import door, proxied
 from deployments.wiring.dotenv import EnvText
 from deployments.wiring.files import read, text_of
@@ -32,10 +31,10 @@ from deployments.wiring.machine import Agent, Machine, Ours, machine_of, ours_of
 from deployments.wiring.record import Note, read_record
 from deployments.wiring.spans import JsonText
 from deployments.wiring.tomls import TomlText
-from deployments.wiring.wishes import Editor, Target, present
+from deployments.wiring.wishes import Editor, Target, ours_in, present
 from tasks.compose import Setting
 from tasks.domain.clock import utc_now
-from tasks.errors import EverestError, UsageError
+from tasks.errors import AgentFileUnreadable, EverestError, UsageError
 from tasks.settings import Places
 
 LOOKS: Final[Mapping[str, Callable[[Machine, Ours], Agent]]] = {
@@ -57,11 +56,13 @@ class Wiring:
 
     Attributes:
         wired: everything is there as it should be.
+        present: something of ours is there.
         touched: something of ours was put there before.
     """
 
     agent: Agent
     wired: bool
+    present: bool
     touched: bool
     failures: tuple[EverestError, ...]
 
@@ -187,14 +188,16 @@ def _moved(note: Note) -> Agent:
 
 
 def _standing(agent: Agent, *, touched: bool) -> Wiring:
-    there: list[bool] = []
+    as_wanted: list[bool] = []
+    there = False
     failures: list[EverestError] = []
     for target in agent.targets:
         try:
-            editor = target.editor(text_of(target.path, read(target.path)))
-            there.append(present(editor, target.wishes))
+            text = text_of(target.path, read(target.path))
+            there = there or ours_in(text)
+            as_wanted.append(present(target.editor(text), target.wishes))
         except EverestError as failure:
             failures.append(failure)
-        except (Unreadable, Unwirable):
-            there.append(False)
-    return Wiring(agent, bool(there) and all(there) and not failures, touched, tuple(failures))
+        except Unreadable as error:
+            failures.append(AgentFileUnreadable(target.path, error.line, error.column, error.why))
+    return Wiring(agent, all(as_wanted) and not failures, there, touched, tuple(failures))

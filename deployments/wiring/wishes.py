@@ -190,6 +190,23 @@ def present(editor: Editor, wishes: Sequence[Wish]) -> bool:
         return False
 
 
+def hooks_of(data: Any) -> Iterator[tuple[str, str]]:
+    """Yield event and command of each handler of ours in a file's data."""
+    hooks = found(data, (HOOKS,))
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        for group in groups if isinstance(groups, list) else ():
+            handlers = found(group, (HOOKS,))
+            for handler in handlers if isinstance(handlers, list) else ():
+                line = found(handler, ("command",))
+                if isinstance(line, str) and MARK in line:
+                    yield event, line
+
+
+def ours_in(text: str) -> bool:
+    """Tell whether a text holds what only a set-up puts there."""
+    return MARK in text or _TOKEN in text
+
+
 def marked(value: Any) -> bool:
     """Tell whether a value is one that Everest wires, for whichever home."""
     match value:

@@ -1,7 +1,8 @@
 """The `everest` command: finds the command, turns our errors into exit codes, imports late.
 
 Exit codes: 0 done, 1 a fault of ours, 2 the request cannot be carried out as put, 3 refused, 4 the
-store cannot be used, 5 the disk refused a write, 6 the Prefect server cannot run, 130 interrupted.
+store cannot be used, 5 the disk refused a write, 6 the Prefect server cannot run, 7 the doctor
+found something wrong, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typer.exceptions import TyperException
 from serving.cli import (
     agents,
     asking,
+    doctoring,
     door,
     hooking,
     housekeeping,
@@ -76,6 +78,7 @@ for group in (
     models,
     watching,
     wiring,
+    doctoring,
     housekeeping,
     keeping,
     leaving,

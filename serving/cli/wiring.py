@@ -50,7 +50,7 @@ def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
     undo: Annotated[bool, typer.Option("--undo", help="Take it all out again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Wire the agents that are here: their hooks and tools.
 
     It shows what it changes and asks first. All else in their files stays as
@@ -59,12 +59,14 @@ def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
 
     Example: everest setup --dry-run
     """
+    from deployments.wiring.carry import is_carried_out  # noqa: PLC0415  heavy imports wait
+
     where, named = setting(), agent or []
     if cron and (named or proxy):
         raise UsageError("--cron goes without --agent and --proxy: it wires no agent")
     if cron:
         set_nights(where, undo=undo, dry_run=dry_run, as_json=as_json)
-        return
+        return 0
     agents, plan = _planned(where, named, proxy=proxy, undo=undo)
     changes = [one for one in plan.changes if one.changes]
     if not as_json:
@@ -77,11 +79,12 @@ def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
         if proxy and not undo and changes:
             agents, plan = _with_token(where, named)
         failures = [*plan.failures, *_carried_out(where, plan)]
+    done = [one for one in changes if not dry_run and is_carried_out(one)]
     if as_json:
-        put(_as_data(agents, changes, failures, done=not dry_run))
+        put(_as_data(agents, changes, done, failures))
     else:
-        say(_in_words(agents, changes, done=not dry_run, undo=undo))
-    _fail(failures)
+        say(_in_words(agents, changes, None if dry_run else done, undo=undo))
+    return _ended(failures)
 
 
 def _planned(
@@ -146,17 +149,17 @@ def _confirm(changes: Sequence[Change]) -> None:
 
 
 def _in_words(
-    agents: Sequence[Agent], changes: Sequence[Change], *, done: bool, undo: bool
+    agents: Sequence[Agent], changes: Sequence[Change], done: Sequence[Change] | None, *, undo: bool
 ) -> Iterator[str]:
-    """Yield what was done, what to know about it, and what to do next."""
+    """Yield what was done, None for a dry run, what to know about it, and what to do next."""
     if not changes:
         yield "Nothing of Everest's is there." if undo else "Nothing to change."
-    elif not done:
+    elif done is None:
         yield f"{count(len(changes), 'file')} would change; none was."
     else:
-        yield f"{count(len(changes), 'file')} changed."
+        yield f"{count(len(done), 'file')} changed."
     for one in agents:
-        yield from (f"{one.title}: {note}" for note in one.notes if one.found)
+        yield from (f"{one.title}: {told}" for told in (*one.obstacles, *one.notes) if one.found)
     if not undo and any(one.found for one in agents):
         yield _NEXT
 
@@ -164,28 +167,37 @@ def _in_words(
 def _as_data(
     agents: Sequence[Agent],
     changes: Sequence[Change],
+    done: Sequence[Change],
     failures: Sequence[EverestError],
-    *,
-    done: bool,
 ) -> dict[str, Any]:
     from deployments.wiring.show import diff_of  # noqa: PLC0415
 
     return {
         "agents": [
-            {"name": one.name, "found": one.found, "looked_for": one.looked, "notes": one.notes}
+            {
+                "name": one.name,
+                "found": one.found,
+                "looked_for": one.looked,
+                "notes": one.notes,
+                "obstacles": one.obstacles,
+            }
             for one in agents
         ],
         "files": [
-            {"agent": one.agent, "path": str(one.path), "diff": list(diff_of(one)), "done": done}
+            {
+                "agent": one.agent,
+                "path": str(one.path),
+                "diff": list(diff_of(one)),
+                "done": one in done,
+            }
             for one in changes
         ],
         "failed": [str(one) for one in failures],
     }
 
 
-def _fail(failures: Sequence[EverestError]) -> None:
-    """End with the first failure when there are any; the others are told before it."""
-    for failure in failures[1:]:
+def _ended(failures: Sequence[EverestError]) -> int:
+    """Tell what failed; return the exit code of the first of it."""
+    for failure in failures:
         typer.echo(f"everest: {failure}", err=True)
-    if failures:
-        raise failures[0]
+    return failures[0].exit_code if failures else 0

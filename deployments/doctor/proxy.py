@@ -1,0 +1,40 @@
+"""Ask the proxy at the address that an agent was given: does it listen, does it know the token?"""
+
+from __future__ import annotations
+
+import http.client
+from typing import Final
+from urllib.parse import urlsplit
+
+from deployments.doctor.finding import Finding, well, wrong
+from tasks.compose import Setting
+
+_PATIENCE: Final = 10.0
+_OUT: Final = "everest setup --undo --proxy"
+
+
+def try_address(where: Setting, title: str, address: str) -> Finding:
+    """Return whether requests of an agent that is led there will be let in."""
+    parts = urlsplit(address)
+    port = parts.port or 0
+    if port != where.settings.proxy_port:
+        why = f"it is led to port {port}, and the proxy's is {where.settings.proxy_port}"
+        return wrong(title, why, "everest setup")
+    path = parts.path.removesuffix("/v1").rstrip("/") + "/memory/status"
+    try:
+        status = _asked(parts.hostname or "", port, path)
+    except (OSError, http.client.HTTPException):
+        why = "it is led through the proxy, which does not run: every request of its fails"
+        return wrong(title, why, f"everest up   (or {_OUT})")
+    if status in {401, 403}:
+        return wrong(title, "the proxy does not know its token", f"{_OUT} && everest setup --proxy")
+    return well(title, "it is led through the proxy, which lets it in")
+
+
+def _asked(host: str, port: int, path: str) -> int:
+    connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    finally:
+        connection.close()
