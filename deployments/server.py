@@ -50,6 +50,10 @@ CALM: Final = {
 few runs planned ahead, since those of a week without power would all be made up for; runs older
 than 90 days removed; and a slot of a killed run free after a minute, not five."""
 
+SMALL: Final = {"MALLOC_ARENA_MAX": "1", "MALLOC_TRIM_THRESHOLD_": "131072"}
+"""For glibc: what is freed goes back to the system. Under two runs a minute the server held 206 MB
+after three minutes, and 215 MB without it; arenas for many threads are of no use to one."""
+
 
 def server_environment(
     home: PrefectHome, watched: Watched, environ: Mapping[str, str]
@@ -63,6 +67,7 @@ def server_environment(
         watched.environment(home.folder, environ)
         | QUIET
         | CALM
+        | SMALL
         | {
             "PREFECT_SERVER_API_HOST": HOST,
             "PREFECT_SERVER_API_PORT": str(port),
