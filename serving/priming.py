@@ -154,9 +154,8 @@ class Priming:
 
     def keep(self, one: Happening, scope: Scope, made: Decision) -> None:
         """Write down what was decided, for the measure and for whoever decides next."""
-        if made.moment is not None and made.put.settled + made.selection.near:
-            body = _exposure(one, made, made.moment)
-            self.source.expose(body, scope, made.put.at)
+        if made.moment is not None:
+            self.source.expose(_exposure(one, made, made.moment), scope, made.put.at)
         if made.put.settled or made.put.events:
             self.shown.write(scope.project_id, one.session, made.put)
 

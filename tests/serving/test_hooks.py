@@ -91,13 +91,13 @@ def prompted(door: RunningProxy, session: str, prompt: str = ASKS, **told: Any) 
     return fired(door, session, "UserPromptSubmit", prompt=prompt, **told)
 
 
-def exposures(door: RunningProxy, session: str) -> list[dict[str, Any]]:
+def exposures(door: RunningProxy, session: str, many: int = 1) -> list[dict[str, Any]]:
     """Return what the journal was told of a conversation; it is told behind the answers."""
     for _ in range(100):
         segments = (door.person.home / "journal").rglob("*.jsonl")
         lines = [json.loads(line) for path in segments for line in path.read_text().splitlines()]
         found = [one for one in lines if one.get("session") == session and one["op"] == "expose"]
-        if found:
+        if len(found) >= many:
             return found
         time.sleep(0.05)
     return []
@@ -210,10 +210,18 @@ class TestHeldOut:
     def test_a_point_at_which_nothing_is_shown_is_recorded_with_the_reasons(
         self, door: RunningProxy, session: str
     ) -> None:
+        assert LESSON in prompted(door, session)
+        assert LESSON not in prompted(door, session)
+        _, line = exposures(door, session, 2)
+        assert (line["shown"], line["held_out"]) == ([], [])
+        assert "shown before" in {why for _, why in line["near"]}
+
+    def test_a_point_that_no_lesson_has_to_do_with_is_recorded_too(
+        self, door: RunningProxy, session: str
+    ) -> None:
         assert prompted(door, session, "Paint the hull in a friendly blue.") == ""
         (line,) = exposures(door, session)
-        assert (line["shown"], line["held_out"]) == ([], [])
-        assert {why for _, why in line["near"]} == {"not relevant enough"}
+        assert (line["moment"], line["shown"], line["held_out"]) == ("prompt", [], [])
 
 
 class TestWhoIsLeftAlone:
