@@ -98,7 +98,7 @@ def in_words(use: Use) -> str:
     )
     chose = made and f"it chose the words of {made}"
     refused = sum(use.unfit.values())
-    kept = f"{count(refused, 'answer')} held no use of what was typed" if refused else ""
+    kept = f"{count(refused, 'answer was', 'answers were')} set aside" if refused else ""
     told = listing([part for part in (chose, kept) if part])
     return f"The writing model {asked}{told and f'; {told}'}."
 

@@ -260,7 +260,7 @@ def test_a_lesson_is_worded_with_a_model_and_a_rebuild_asks_none(tmp_path: Path)
         assert "planet" not in told.out
         (line,) = told.data["models"]
         assert "chose the words of 1 lesson" in line
-        assert "1 answer made no rule" in line
+        assert "1 answer was set aside" in line
         assert line in person("status").out
         digest, asked = person.digest(), len(models.asked)
         assert person("night").code == 0
