@@ -43,8 +43,8 @@ def save(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def _postings(profiles: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int, float]]:
     """Yield of each term of each lesson its hash, the lesson's row and the term's weight there."""
     for row, profile in enumerate(profiles):
-        for term in looked_up(profile):
-            yield _hash(term), row, profile["weights"].get(term, 1.0)
+        for term, weight in looked_up(profile).items():
+            yield _hash(term), row, weight
 
 
 def _save_postings(place: Path, postings: Sequence[tuple[int, int, float]]) -> None:
@@ -53,7 +53,7 @@ def _save_postings(place: Path, postings: Sequence[tuple[int, int, float]]) -> N
     _save(place, "vocabulary", vocabulary)
     _save(place, "starts", np.append(starts, len(hashes)).astype(np.int64))
     _save(place, "rows", np.array([one[1] for one in postings], dtype=np.int32))
-    _save(place, "weights", np.array([one[2] for one in postings], dtype=np.float32))
+    _save(place, "weights", np.array([one[2] for one in postings], dtype=np.float64))
 
 
 def _save(place: Path, name: str, values: Any) -> None:

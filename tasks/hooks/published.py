@@ -11,7 +11,15 @@ import mmap
 import posix
 from bisect import bisect_left
 
-from tasks.bearing import AT_END, BY_WORDS, Sought, ending_words, prompt_words, relevance
+from tasks.bearing import (
+    AT_END,
+    BY_WORDS,
+    LOOKED_AT,
+    Sought,
+    ending_words,
+    prompt_words,
+    relevance,
+)
 from tasks.hooks import plain
 from tasks.hooks.heard import STOP, TOOL
 
@@ -21,9 +29,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tasks.hooks.plain import Row
-
-LOOKED_AT = 100
-"""Lessons of which more than the terms is looked at; of a larger crowd those with the heaviest."""
 
 
 class View:
@@ -75,7 +80,7 @@ class Lessons:
         self._vocabulary = _column(f"{place}/vocabulary.npy", "Q")
         self._starts = _column(f"{place}/starts.npy", "q")
         self._rows = _column(f"{place}/rows.npy", "i")
-        self._weights = _column(f"{place}/weights.npy", "f")
+        self._weights = _column(f"{place}/weights.npy", "d")
         self._begins = _column(f"{place}/lessons-starts.npy", "q")
         self._lines = posix.open(f"{place}/lessons.jsonl", posix.O_RDONLY)
 
@@ -85,7 +90,7 @@ class Lessons:
         sums: dict[int, float] = {}
         for term in terms:
             self._add(term, sums)
-        best = sorted(sums, key=lambda row: -sums[row])[:LOOKED_AT]
+        best = sorted(sums, key=lambda row: (-sums[row], row))[:LOOKED_AT]
         rows = [self._row(row) for row in best]
         return sorted([(weigh(row), row) for row in rows], key=lambda one: (-one[0], one[1]["id"]))
 
