@@ -29,8 +29,8 @@ INSTALL = "Install the packages of this repo."
 SET_UP = "Get it ready for me."
 PUBLISH = "Send my work to the others."
 PUSH = "shipit --all"
-CORRECTION = "No, don't install with npm. Always install the packages with pnpm in this repo."
-RULE = "Always install the packages with pnpm in this repo."
+CORRECTION = "No. Never install the packages with npm in this repo."
+RULE = "Never install the packages with npm in this repo."
 DONE = "I installed the packages of this repo with npm."
 FAILED = "It did not work."
 UNDERSTOOD = "Understood."
@@ -129,6 +129,7 @@ def test_another_agent_is_told_at_every_moment_that_it_listens_at(
     with running_proxy(taught.person):
         assert _telling(agent.asked(INSTALL)) == [True]
         assert _telling(agent.asked(SET_UP)) == [False, True]
+        assert _telling(agent.asked(PUBLISH), "shipit") == [False, True]
 
 
 @in_time
