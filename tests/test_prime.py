@@ -117,7 +117,8 @@ def relevances(lessons: list[dict[str, Any]], words: str, moment: Moment) -> lis
     """Return how relevant each lesson is, by words alone."""
     profiles = tuple(map(profile_of, lessons))
     found = Lessons(tuple(lessons), profiles, np.zeros((len(lessons), 0), dtype=np.float32))
-    return [one.relevance for one in found.candidates(Asked(words, None, WORDS), moment)]
+    touched = {one.id: one.relevance for one in found.candidates(Asked(words, None, WORDS), moment)}
+    return [touched.get(one["id"], 0.0) for one in lessons]
 
 
 def test_a_stranger_has_no_relevance_and_what_is_asked_has() -> None:

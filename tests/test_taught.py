@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from tasks.domain.events import Event, EventKind, Role
-from tasks.embedding.index import build_lexical
-from tasks.prime import Lessons
+from tasks.prime import Lessons, profile_of
 from tasks.taught import untaught
 
 GIST = "pnpm, not npm. I said so: we always use pnpm in this repo."
@@ -24,8 +23,7 @@ def lessons(trust: str = "corroborated") -> Lessons:
         "text": "We always use pnpm in this repo.",
         "gist": GIST,
     }
-    words = build_lexical([f"{row['text']}\n{row['gist']}"])
-    return Lessons((row,), words, np.zeros((1, 0), dtype=np.float32))
+    return Lessons((row,), (profile_of(row),), np.zeros((1, 0), dtype=np.float32))
 
 
 def event(text: str, kind: EventKind, role: Role = Role.USER) -> Event:

@@ -34,7 +34,7 @@ from tests.serving.asking import TALKS, agent, call, person, talk, tool_round
 PROJECT, OTHER = "paperboat-54472414", "tidewater-8829adbc"
 ASKS = "Do we use pnpm or npm in this repo?"
 LESSON = "We always use pnpm in this repo."
-FILES = "Please name the new file exportOrders.ts"
+FILES = "Export the orders from a new file, its name in kebab-case"
 SHOWN_ID, HELD_ID = "session-1", "session-0"
 
 
@@ -282,7 +282,7 @@ class TestHeldOut:
             )
         exposed = {one["session"]: one for one in journaled(home)}
         assert exposed[HELD_ID]["shown"] == exposed[SHOWN_ID]["held_out"] == []
-        assert len(exposed[SHOWN_ID]["shown"]) == 2
+        assert len(exposed[SHOWN_ID]["shown"]) == 1
         assert exposed[HELD_ID]["held_out"] == exposed[SHOWN_ID]["shown"]
         assert all(reason for _, reason in exposed[HELD_ID]["near"])
         assert exposed[HELD_ID]["channel"] == "proxy"

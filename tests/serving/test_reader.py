@@ -18,7 +18,7 @@ from tasks.domain.proposals import Actor
 from tasks.embedding.hashed import Hashed
 from tasks.errors import ViewDamaged
 from tasks.fold import fold
-from tasks.prime import lessons_in
+from tasks.prime import Moment, lessons_in
 from tasks.recall import recall
 from tasks.said import decide, remember
 from tasks.sleep import run as sleeping
@@ -75,8 +75,9 @@ def note(reader: Reader, text: str = NOTE) -> None:
 
 
 def primed(reader: Reader) -> list[str]:
-    asked = reader.asked("types in tests", "types in tests")
-    return sorted(one.row["text"] for one in reader.candidates(asked, SCOPE))
+    every = "types in tests, commit messages, rule number"
+    asked = reader.asked(every, every)
+    return sorted(one.row["text"] for one in reader.candidates(asked, SCOPE, Moment.PROMPT))
 
 
 # --- the newest view, and what was said since ---
