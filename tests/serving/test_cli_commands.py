@@ -31,6 +31,7 @@ ASKED_FOR = {
     *("up", "down", "logs", "prefect", "deploy"),
     *("compact", "check", "backup", "restore"),
     *("export", "pause", "resume", "uninstall"),
+    *("setup", "doctor"),
 }
 
 
@@ -97,6 +98,8 @@ JSON = {
     "reject": (["reject", "UNIT", "--reason", "we moved"], dict),
     "forget": (["forget", "UNIT"], dict),
     "pause": (["pause", "--for", "2h"], dict),
+    "setup": (["setup", "--dry-run"], dict),
+    "doctor": ([], dict),
     "resume": ([], dict),
     "down": ([], dict),
     "export": ([], dict),
