@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from deployments.wiring.data import Path as Steps
-from deployments.wiring.data import Unwirable
-from deployments.wiring.door import PLACES
+from deployments.wiring import outcomes
 from deployments.wiring.files import (
     beside_its_owner,
     check_writable,
@@ -24,44 +22,16 @@ from deployments.wiring.files import (
     read,
     remove,
     replace,
-    text_of,
 )
-from deployments.wiring.jsonc import Unreadable
 from deployments.wiring.machine import Agent
-from deployments.wiring.record import Note, Record, digest, note_of, read_record, write_record
-from deployments.wiring.wishes import (
-    Editor,
-    Entry,
-    Kept,
-    Option,
-    Target,
-    fulfil,
-    ours_in,
-    withdraw,
-    withdraw_from,
-)
+from deployments.wiring.outcomes import Outcome, unchanged
+from deployments.wiring.record import Record, note_of, read_record, write_record
+from deployments.wiring.wishes import Kept, Target
 from tasks.durable import locked
-from tasks.errors import AgentFileInTheWay, AgentFileUnreadable, EverestError
+from tasks.errors import AgentFileInTheWay, EverestError
 from tasks.settings import Places
 
 _TRIES: Final = 5
-_NAME: Final = b"everest"
-"""Stands in everything that we write: a file without it holds nothing of ours."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a file is to become.
-
-    Attributes:
-        after: its bytes, None when it is to be no more.
-        before: what an undo is to put back, None for no file.
-        kept: what has to be known of it afterwards, None when nothing of ours is left in it.
-    """
-
-    after: bytes | None
-    before: bytes | None
-    kept: Kept | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +78,7 @@ def plan_wiring(places: Places, agents: Iterable[Agent]) -> Plan:
     record = read_record(places.wired)
 
     def wired(target: Target) -> Callable[[bytes | None], Outcome]:
-        return lambda seen: _wired(target, seen, record, places)
+        return lambda seen: outcomes.wired(target, seen, record, places)
 
     return _plan((agent, target, wired(target)) for agent in agents for target in agent.targets)
 
@@ -122,7 +92,7 @@ def plan_undoing(places: Places, agents: Iterable[Agent]) -> Plan:
     record, known = read_record(places.wired), list(agents)
 
     def undone(target: Target) -> Callable[[bytes | None], Outcome]:
-        return lambda seen: _undone(target, seen, record, places)
+        return lambda seen: outcomes.undone(target, seen, record, places)
 
     return _plan((agent, target, undone(target)) for agent in known for target in agent.targets)
 
@@ -131,7 +101,7 @@ def plan_leaving(places: Places, agents: Iterable[Agent], record: Record) -> Pla
     """Return what has to be changed for agents to ask their own servers again."""
 
     def left(target: Target) -> Callable[[bytes | None], Outcome]:
-        return lambda seen: _left(target, seen, record, places)
+        return lambda seen: outcomes.left(target, seen, record, places)
 
     return _plan((agent, target, left(target)) for agent in agents for target in agent.targets)
 
@@ -170,85 +140,6 @@ def _plan(
     return Plan(tuple(changes), tuple(failures))
 
 
-def _wired(target: Target, seen: bytes | None, record: Record, places: Places) -> Outcome:
-    if not target.wishes:
-        return _undone(target, seen, record, places)
-    note = record.of(target.path)
-    editor = _read(target, seen)
-    with _explained(target.path):
-        new, kept = fulfil(editor, target.wishes, note.kept() if note else Kept())
-    after = new.text.encode()
-    if note is not None and _unchanged(note, seen):
-        return Outcome(after, _copy(places, note), kept)
-    if note is None and not ours_in(editor.text):  # what a person registered by hand is theirs
-        return Outcome(after, seen, kept)
-    return Outcome(after, _stripped(target, seen, note, places), kept)
-
-
-def _undone(target: Target, seen: bytes | None, record: Record, places: Places) -> Outcome:
-    note = record.of(target.path)
-    if note is not None and _unchanged(note, seen):
-        with contextlib.suppress(OSError):  # a copy that is gone leaves the other way
-            return Outcome(_copy(places, note), None, None)
-    return Outcome(_stripped(target, seen, note, places), None, None)
-
-
-def _left(target: Target, seen: bytes | None, record: Record, places: Places) -> Outcome:
-    note = record.of(target.path)
-    if note is None or seen is None or not set(note.kept().put) & set(PLACES):
-        return Outcome(seen, None, note.kept() if note else None)
-    if not target.wishes:  # it was ours for the proxy alone
-        return _undone(target, seen, record, places)
-    kept = note.kept().without(PLACES)
-    with _explained(target.path):
-        bare = withdraw_from(_read(target, seen), note.kept(), PLACES, str(places.home))
-    before = _copy(places, note) if _unchanged(note, seen) else None
-    return Outcome(bare.text.encode(), before, kept)
-
-
-def _stripped(
-    target: Target, seen: bytes | None, note: Note | None, places: Places
-) -> bytes | None:
-    """Return a file without what is ours; None when it was ours alone, or there is none."""
-    if seen is None or (note is None and _NAME not in seen.lower()):
-        return seen
-    editor = _read(target, seen)
-    kept = note.kept() if note else Kept()
-    with _explained(target.path):
-        bare = withdraw(editor, kept, _places_of(target), str(places.home))
-    if note is not None and note.before is None and not bare.data:
-        return None
-    return bare.text.encode()
-
-
-def _places_of(target: Target) -> Sequence[Steps]:
-    return [*(wish.path for wish in target.wishes if isinstance(wish, Entry | Option)), *PLACES]
-
-
-def _read(target: Target, seen: bytes | None) -> Editor:
-    text = text_of(target.path, seen)
-    try:
-        return target.editor(text)
-    except Unreadable as error:
-        raise AgentFileUnreadable(target.path, error.line, error.column, error.why) from None
-
-
-@contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except Unwirable as error:
-        raise AgentFileInTheWay(path, str(error)) from None
-
-
-def _unchanged(note: Note, seen: bytes | None) -> bool:
-    return seen is not None and digest(seen) == note.after
-
-
-def _copy(places: Places, note: Note) -> bytes | None:
-    return None if note.before is None else (places.wired_over / note.before).read_bytes()
-
-
 def _carried_out(places: Places, change: Change, at: datetime) -> bool:
     """Try once; tell whether the file still was what the change was made from."""
     path, seen = change.path, read(change.path)
@@ -272,7 +163,7 @@ def _note(
     def copy(data: bytes) -> str:
         return keep_copy(places.wired_over, path, data, agent=change.agent, at=at)
 
-    if known is not None and _unchanged(known, seen):
+    if known is not None and unchanged(known, seen):
         before = known.before
     else:
         before = None if outcome.before is None else copy(outcome.before)

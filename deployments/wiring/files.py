@@ -7,6 +7,7 @@ copy of it lies in our home, the person's alone.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import stat
 import time
@@ -22,6 +23,7 @@ _STALE: Final = 10.0
 """Seconds after which an agent's own lock counts as left behind, by the agent's own rule."""
 _PATIENCE: Final = 5.0
 _TICK: Final = 0.05
+_KNOWN_BY: Final = 12
 LARGEST: Final = 64 * 1024 * 1024
 
 
@@ -107,12 +109,29 @@ def missing_folders(path: Path) -> list[Path]:
 def keep_copy(folder: Path, path: Path, data: bytes, *, agent: str, at: datetime) -> str:
     """Keep bytes in a folder of ours; return the name under which they lie there.
 
+    The name ends with what the bytes are known by, so that no name ever means others.
+
     Raises:
         WriteFailed: when the disk refuses.
     """
-    named = f"{at:%Y%m%dT%H%M%S}-{agent}-{path.name.lstrip('.')}"
-    names = [named, *(f"{named}.{number}" for number in range(2, 1000))]
-    return next(name for name in names if make_file(folder / name, data))
+    plain = path.name.lstrip(".")
+    name = f"{at:%Y%m%dT%H%M%S}-{agent}-{plain}.{digest(data)[:_KNOWN_BY]}"
+    make_file(folder / name, data)
+    return name
+
+
+def read_copy(folder: Path, name: str) -> bytes | None:
+    """Return a copy that was kept, None when it is gone or no longer what it was."""
+    try:
+        data = (folder / name).read_bytes()
+    except OSError:
+        return None
+    return data if name.endswith(digest(data)[:_KNOWN_BY]) else None
+
+
+def digest(data: bytes) -> str:
+    """Return by what bytes are known again."""
+    return hashlib.sha256(data).hexdigest()
 
 
 @contextlib.contextmanager

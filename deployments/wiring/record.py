@@ -5,13 +5,13 @@ Invariant: a file's note is on disk before the file is changed.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from deployments.wiring.files import digest
 from deployments.wiring.wishes import Kept
 from tasks.durable import swap_file
 from tasks.errors import WiredDamaged
@@ -131,8 +131,3 @@ def note_of(  # noqa: PLR0913  one fact each
         ],
         folders=[str(one) for one in folders],
     )
-
-
-def digest(data: bytes) -> str:
-    """Return by what bytes are known again."""
-    return hashlib.sha256(data).hexdigest()

@@ -205,3 +205,14 @@ def test_entries_a_person_added_to_keep_what_was_added(tmp_path: Path) -> None:
     entry = _data(house, ".cursor/mcp.json")["mcpServers"]["everest"]
     assert entry["disabled"] is True
     assert entry["env"] == {"A": "b"}
+
+
+def test_without_its_copy_an_undo_goes_by_the_marks(tmp_path: Path) -> None:
+    house = House(tmp_path, RICH)
+    before = _files(house)
+    house.wire()
+    for copy in house.places.wired_over.iterdir():
+        copy.unlink()
+    assert house.wire(DOOR) == []
+    assert house.undo() == []
+    assert _files(house) == before
