@@ -13,9 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any, Final
 
+from tasks.delegation import delegation
 from tasks.domain.canon import canon
 from tasks.domain.clock import local_day
 from tasks.domain.ids import note_id
+from tasks.domain.proposals import SessionFacts
 from tasks.domain.ran import Ran
 from tasks.domain.report import (
     Measures,
@@ -148,6 +150,7 @@ def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
         held=(*gathered.asked(), *_held(run, parts, names)),
         bets=gathered.bets(found.instants),
         measures=recent(parts.measures),
+        delegation=delegation(_sessions(run), now=run.at, zone=run.settings.zone),
         shelf=gathered.shelf(parts.rendered),
         unsure=parts.reconciled.questions,
         waiting=sum(slept.counts["left"] for slept in parts.slept),
@@ -155,6 +158,11 @@ def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
         models=tuple(filter(None, map(in_words, _uses(run)))),
         stages=tuple(StageTime(name, seconds) for name, seconds in run.seconds.items()),
     )
+
+
+def _sessions(run: Run) -> Iterator[SessionFacts]:
+    for scope in reads.scopes(run.store.database):
+        yield from reads.sessions(run.store.database, scope)
 
 
 def recent(measures: Measures) -> Measures:

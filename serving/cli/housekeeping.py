@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import tzinfo
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ import typer
 from serving.cli.context import writing_project
 from serving.cli.output import AsJson, at_terminal, put, say
 from tasks.compose import Setting, setting
+from tasks.delegation import delegation
 from tasks.domain.clock import instant, iso, utc_now
 from tasks.domain.proposals import Actor
 from tasks.domain.ran import Outcome, completed_nights
@@ -24,6 +26,7 @@ from tasks.paused import paused
 from tasks.runs import known_runs
 from tasks.said import arrange
 from tasks.store.lock import writer_at_work
+from tasks.store.rows import session_from
 
 Named = Annotated[str, typer.Argument(metavar="PROJECT", help="A project's id, name or folder.")]
 
@@ -168,10 +171,18 @@ def _status(where: Setting) -> dict[str, Any]:
         "sessions": len(view.listed("sessions")) if view else 0,
         "lessons": _lessons(memory),
         "records": _records(memory),
+        "delegation": _delegation(memory, where),
         "unreadable_lines": memory.overlay.bad,
         "unfolded": memory.overlay.lines,
         "digest": view.manifest.digest if view else "",
     }
+
+
+def _delegation(memory: Memory, where: Setting) -> dict[str, Any]:
+    """Return where agents ask and where they are stopped: for the owner, who alone runs this."""
+    listed = memory.view.listed("sessions") if memory.view else ()
+    sessions = (session_from(row) for row in listed)
+    return asdict(delegation(sessions, now=utc_now(), zone=where.settings.zone))
 
 
 def _runs(where: Setting) -> dict[str, Any]:
@@ -234,6 +245,10 @@ def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str
     yield "sessions", str(told["sessions"])
     yield "lessons", _counted(told["lessons"])
     yield "records", _counted(told["records"])
+    for one in told["delegation"]["kinds"]:
+        if one["told"] or one["stopped"]:
+            asked = f"asked {one['asked']}, told to act or otherwise {one['told']}"
+            yield f"agents: {one['kind']}", f"{asked}; acted, stopped {one['stopped']}"
     if told["unreadable_lines"]:
         yield "unreadable", f"{told['unreadable_lines']} lines of the journal"
     yield "unfolded", f"{told['unfolded']} (said since the last night)"

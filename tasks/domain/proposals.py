@@ -50,15 +50,21 @@ class Action(StrEnum):
     RENDER = "render"
 
 
+STOPPED = "stopped"
+"""How a reply was answered that a refused call ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
     """A session as the store keeps it: counts and pointers, no text.
 
     Attributes:
         person_turns: the first 16 hex of SHA-256 of the uuid of each turn of the person's.
-        offers: per reply that offered to act: its kind and how the person answered.
+        offers: per reply that offered to act: its kind and how the person answered; STOPPED where
+            it waited because a call of its was refused.
         waits: replies that waited on the person.
-        refusals: calls the person refused with no reason, by tool.
+        refusals: calls the person refused, by kind of action; older ledgers have those with
+            no reason, by tool.
         topic: tools and command words met, sorted.
         evidence_bytes: how long its evidence file is.
         turn_ids: the same digest of every turn's uuid, the agent's too: by them a copy is known.

@@ -155,6 +155,30 @@ class Measures:
 
 
 @dataclass(frozen=True, slots=True)
+class Delegated:
+    """One kind of action.
+
+    Attributes:
+        asked: replies that asked or offered to; `told`: those that the person corrected.
+        stopped: calls that the person refused.
+    """
+
+    kind: str
+    asked: int
+    told: int
+    stopped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delegation:
+    """Where agents ask and where they are stopped, over the last sessions and days."""
+
+    kinds: tuple[Delegated, ...] = ()
+    sessions: int = 0
+    days: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Shelf:
     """Where the lessons stand now.
 
@@ -209,6 +233,7 @@ class NightReport:
     held: tuple[Question, ...] = ()
     bets: Bets = field(default_factory=Bets)
     measures: Measures = field(default_factory=Measures)
+    delegation: Delegation = field(default_factory=Delegation)
     shelf: Shelf = field(default_factory=Shelf)
     unsure: tuple[Question, ...] = ()
     problems: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from tasks.domain.ids import episode_id, session_episode_id
-from tasks.domain.proposals import SessionFacts
+from tasks.domain.proposals import STOPPED, SessionFacts
 from tasks.domain.scope import Scope
 from tasks.domain.session import AgentTurn, PersonTurn, Session, ToolCall
 from tasks.domain.units import Episode, EpisodeKind, Grounding, Strength
@@ -29,6 +29,7 @@ from tasks.evidence.detectors import (
     Surprise,
     command_of,
     gapped,
+    kind_of,
     own_words,
     telling,
 )
@@ -101,7 +102,7 @@ def facts_of(
     session: Session, findings: Findings, scope: Scope, evidence_bytes: int
 ) -> SessionFacts:
     """Return a session's counts and pointers, without text but its title."""
-    refused = Counter(refusal.call.name for refusal in findings.refusals if not refusal.reason)
+    refused = Counter(kind_of(refusal.call).value for refusal in findings.refusals)
     return SessionFacts(
         id=session.id,
         agent=session.agent,
@@ -113,7 +114,10 @@ def facts_of(
         title=_cut(_title(session), _TITLE),
         turns=len(session.turns),
         person_turns=tuple(_short_digest(turn.uuid) for turn in _person_turns(session)),
-        offers=tuple((offer.kind.value, offer.answer.value) for offer in findings.offers),
+        offers=tuple(
+            (offer.kind.value, STOPPED if offer.at_call else offer.answer.value)
+            for offer in findings.offers
+        ),
         waits=findings.waits,
         refusals=tuple(sorted(refused.items())),
         topic=_topic(call for turn in _agent_turns(session) for call in turn.calls),

@@ -28,7 +28,7 @@ from tasks.domain.report import (
 from tasks.domain.units import EpisodeKind
 from tasks.render.commands import code_span
 from tasks.render.phrases import WEEKDAYS, count, duration, grouped, listing, long_date
-from tasks.render.rates import measures_section
+from tasks.render.rates import delegation_section, measures_section
 
 MOST_LEARNED: Final = 30
 """Lessons listed in full; the rest is a count with the command that lists them."""
@@ -52,6 +52,7 @@ def morning(report: NightReport) -> str:
         _questions(report.questions),
         _bets(report),
         measures_section(report.measures),
+        delegation_section(report.delegation),
         _problems(report),
         _footer(report),
     ]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tasks.domain.report import DayShare, Measures, Rate
-from tasks.render.phrases import short_day
+from tasks.domain.report import DayShare, Delegation, Measures, Rate
+from tasks.render.phrases import count, short_day
 
 MOST_DAYS: Final = 14
 _BARS: Final = "▁▂▃▄▅▆▇█"
@@ -28,6 +28,23 @@ def measures_section(measures: Measures) -> list[str]:
     if errors.whole:
         lines.append(f"- {_share(errors)} of the errors had happened before.{_spark(errors)}")
     return [*lines, "", *_by_day(mine, errors)]
+
+
+def delegation_section(found: Delegation) -> list[str]:
+    """Return the lines on where agents ask and where they are stopped; none without either."""
+    telling = [one for one in found.kinds if one.told or one.stopped]
+    if not telling:
+        return []
+    over = f"{count(found.sessions, 'conversation')} on {count(found.days, 'day')}"
+    return [
+        "## Asking and acting",
+        "",
+        f"For you alone, no agent reads it: over {over}.",
+        "",
+        "| action | asked first | told to act or otherwise | acted, stopped |",
+        "|:--|--:|--:|--:|",
+        *(f"| {one.kind} | {one.asked} | {one.told} | {one.stopped} |" for one in telling),
+    ]
 
 
 def _by_day(mine: Rate, errors: Rate) -> list[str]:

@@ -102,7 +102,7 @@ def test_the_facts_count_and_point_without_text() -> None:
     assert len(facts.person_turns) == 3
     assert all(len(digest) == 16 for digest in facts.person_turns)
     assert facts.waits == len(facts.offers) == 1
-    assert facts.refusals == ()
+    assert facts.refusals == (("run", 1),)
     assert {"Bash", "cat", "npm", "git", "Edit"} <= set(facts.topic)
     assert facts.evidence_bytes == 123
 
@@ -110,7 +110,7 @@ def test_the_facts_count_and_point_without_text() -> None:
 def test_a_refusal_without_a_reason_is_only_counted() -> None:
     silent = call("Write", "/a.py", state=ResultState.REFUSED)
     day = session(said("go"), reply("", silent))
-    assert facts_of(day, detect(day), SCOPE, 0).refusals == (("Write", 1),)
+    assert facts_of(day, detect(day), SCOPE, 0).refusals == (("edit", 1),)
     assert [one.kind for one in episodes_of(day, detect(day), SCOPE, LATER)] == [
         EpisodeKind.SESSION
     ]

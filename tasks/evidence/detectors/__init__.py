@@ -13,7 +13,7 @@ from tasks.evidence.detectors.findings import (
     RefusedCall,
     Surprise,
 )
-from tasks.evidence.detectors.offers import answered, offered
+from tasks.evidence.detectors.offers import answered, kind_of, offered
 from tasks.evidence.detectors.reading import Exchange, Reading, read
 from tasks.evidence.detectors.session import detect, exchanges
 from tasks.evidence.detectors.text import gapped, own_words
@@ -35,6 +35,7 @@ __all__ = [
     "detect",
     "exchanges",
     "gapped",
+    "kind_of",
     "offered",
     "own_words",
     "read",

@@ -20,6 +20,8 @@ class OfferKind(StrEnum):
     PUSH = "push"
     RUN = "run"
     EDIT = "edit"
+    INSTALL = "install"
+    NETWORK = "network"
     DELETE = "delete"
     PLAN = "plan"
     QUESTION = "question"
@@ -101,12 +103,18 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A reply that offered to act or waited; `answered_by` is the answering turn's uuid."""
+    """A reply that offered to act or waited.
+
+    Attributes:
+        answered_by: the answering turn's uuid.
+        at_call: it waited because a call of its was refused.
+    """
 
     turn: AgentTurn
     kind: OfferKind
     answer: Answer
     answered_by: str
+    at_call: bool = False
 
 
 @dataclass(frozen=True, slots=True)

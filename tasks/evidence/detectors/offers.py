@@ -28,9 +28,9 @@ def offered(before: AgentTurn | None, answer: PersonTurn | None = None) -> Offer
     """
     if before is None:
         return None
-    refused = _refused(before, answer)
+    refused = stopped(before, answer)
     if refused is not None:
-        return _kind_of_call(refused)
+        return kind_of(refused)
     tail = closing(before.text).lower()
     if not first_in(tail, cues("offers", "waits")):
         return None
@@ -43,7 +43,7 @@ def answered(reading: Reading, turn: PersonTurn, before: AgentTurn) -> Answer:
         return Answer.CORRECTED
     parts = clauses(reading.words)
     first = parts[0].lower() if parts else ""
-    if _refused(before, turn) is not None or first_in(first, cues("offers", "declines")):
+    if stopped(before, turn) is not None or first_in(first, cues("offers", "declines")):
         return Answer.DECLINED
     if any(first_in(part.lower(), cues("offers", "approves")) for part in parts[:2]):
         return Answer.OTHER if first.rstrip().endswith("?") else Answer.APPROVED
@@ -62,7 +62,8 @@ def _asking(tail: str) -> str:
     return " ".join(asking) or tail
 
 
-def _refused(before: AgentTurn, answer: PersonTurn | None) -> ToolCall | None:
+def stopped(before: AgentTurn, answer: PersonTurn | None) -> ToolCall | None:
+    """Return the call at which the person stopped a reply, None when none was refused."""
     if answer is not None and answer.channel is Channel.REFUSAL and answer.refused is not None:
         return answer.refused
     last = before.calls[-1] if before.calls else None
@@ -71,7 +72,8 @@ def _refused(before: AgentTurn, answer: PersonTurn | None) -> ToolCall | None:
     return None
 
 
-def _kind_of_call(call: ToolCall) -> OfferKind:
+def kind_of(call: ToolCall) -> OfferKind:
+    """Return what kind of action a call is, by its tool, else by its command."""
     tools: Mapping[str, str] = table("offers")["tools"]
     if call.name in tools:
         return OfferKind(tools[call.name])

@@ -17,7 +17,7 @@ from tasks.evidence.detectors.findings import (
     Offer,
     RefusedCall,
 )
-from tasks.evidence.detectors.offers import answered, offered
+from tasks.evidence.detectors.offers import answered, offered, stopped
 from tasks.evidence.detectors.reading import Exchange, Reading, read
 
 
@@ -87,10 +87,13 @@ def _offers(session: Session, readings: list[tuple[Exchange, Reading]]) -> Itera
         if not isinstance(turn, AgentTurn):
             continue
         exchange, reading = answers.get(id(turn), (None, None))
-        kind = offered(turn, exchange.turn if exchange else None)
+        answer = exchange.turn if exchange else None
+        kind = offered(turn, answer)
         if kind is None:
             continue
+        at_call = stopped(turn, answer) is not None
         if exchange is None or reading is None:
-            yield Offer(turn, kind, Answer.OTHER, "")
+            yield Offer(turn, kind, Answer.OTHER, "", at_call)
         else:
-            yield Offer(turn, kind, answered(reading, exchange.turn, turn), exchange.turn.uuid)
+            how = answered(reading, exchange.turn, turn)
+            yield Offer(turn, kind, how, exchange.turn.uuid, at_call)
