@@ -145,7 +145,7 @@ def _confirm(changes: Sequence[Change]) -> None:
     """
     if not at_terminal():
         raise UsageError("there is nobody to ask whether to change these files; give --yes")
-    typer.confirm(f"Change {count(len(changes), 'file')}?", default=True, abort=True)
+    typer.confirm(f"Change {count(len(changes), 'file')}?", default=True, abort=True, err=True)
 
 
 def _in_words(
