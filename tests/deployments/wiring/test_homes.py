@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -207,12 +208,15 @@ def test_entries_a_person_added_to_keep_what_was_added(tmp_path: Path) -> None:
     assert entry["env"] == {"A": "b"}
 
 
-def test_without_its_copy_an_undo_goes_by_the_marks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda copy: copy.write_bytes(b"{")])
+def test_without_its_copy_an_undo_goes_by_the_marks(
+    tmp_path: Path, spoil: Callable[[Path], object]
+) -> None:
     house = House(tmp_path, RICH)
     before = _files(house)
     house.wire()
     for copy in house.places.wired_over.iterdir():
-        copy.unlink()
+        spoil(copy)
     assert house.wire(DOOR) == []
     assert house.undo() == []
     assert _files(house) == before
