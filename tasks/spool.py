@@ -26,7 +26,7 @@ from tasks.domain.scope import Scope
 from tasks.durable import FILE_MODE, after_a_cut, append_line, locked, make_folder, sync_folder
 from tasks.errors import ScopeMissing, WriteFailed
 from tasks.settings import Places
-from tasks.store.journal import Line, new_line, write_segment
+from tasks.store.journal import Line, is_readable, new_line, write_segment
 
 LINES: Final = "hooks.jsonl"
 """The file that is appended to, under the lock `LOCK`."""
@@ -183,18 +183,19 @@ def _understood(raw: bytes) -> Ended | Line | None:
             return _exposure(told)
         if told["kind"] == ENDED:
             return Ended(*(_text(told[name]) for name in ("agent", "session", "transcript_path")))
-    except (ValueError, KeyError, TypeError, ScopeMissing):
+    except (ValueError, KeyError, TypeError, AttributeError, ScopeMissing):
         return None
     return None
 
 
-def _exposure(told: Mapping[str, Any]) -> Line:
+def _exposure(told: Mapping[str, Any]) -> Line | None:
     body: dict[str, Any] = {name: _text(told[name]) for name in _TEXTS}
     body |= {name: told[name] for name in _LISTS}
     line = new_line(
         EXPOSED, body, scope=Scope(*told["scope"]), actor=Actor.SYSTEM, at=instant(told["at"])
     )
-    return replace(line, id=digest_of("spool", _text(told["id"])))
+    named = replace(line, id=digest_of("spool", _text(told["id"])))
+    return named if is_readable(named) else None
 
 
 def _journal(folder: Path, name: str, lines: list[Line], at: datetime) -> None:

@@ -124,6 +124,10 @@ def test_a_night_takes_what_was_shown_and_leaves_what_ended(places: Places) -> N
         {**SHOWN, "scope": ["me", "user", "default", ""]},
         {**SHOWN, "at": "yesterday"},
         {**SHOWN, "session": 5},
+        {**SHOWN, "at": "0001-01-01T00:00:00+14:00"},
+        {**SHOWN, "scope": ["me", "user", "default", 3]},
+        {**SHOWN, "shown": 5},
+        {**SHOWN, "held_out": "l1"},
     ],
     ids=str,
 )

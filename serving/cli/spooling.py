@@ -45,7 +45,7 @@ def transcripts(ended: Iterable[Ended], roots: Iterable[Path]) -> Iterator[Path]
     for one in ended:
         path = Path(one.transcript)
         named = path.name == f"{one.session}{_SUFFIX}" and path.is_absolute()
-        if one.agent == Agent.CLAUDE_CODE and named and path.is_file():
+        if one.agent == Agent.CLAUDE_CODE and named and _is_there(path):
             yield next(_under(roots, path), path)
 
 
@@ -67,6 +67,14 @@ def _under(roots: Iterable[Path], path: Path) -> Iterator[Path]:
     for root in roots:
         with contextlib.suppress(ValueError, OSError):
             yield root / path.resolve().relative_to(root.resolve())
+
+
+def _is_there(path: Path) -> bool:
+    """Tell whether there is such a file; a name that no disk takes names none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _rests(where: Setting) -> bool:

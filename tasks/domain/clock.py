@@ -25,12 +25,15 @@ def instant(text: str) -> datetime:
     """Return the aware instant that an ISO 8601 text names; a text with no zone is read as UTC.
 
     Raises:
-        ValueError: when the text is not ISO 8601.
+        ValueError: when the text is not ISO 8601, or names an instant outside the calendar.
     """
     at = datetime.fromisoformat(text)
     if at.tzinfo is UTC:
         return at
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    try:
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(text) from error
 
 
 def local_day(at: datetime, zone: tzinfo) -> date:

@@ -228,6 +228,11 @@ def encoded(line: Line) -> bytes:
     return orjson.dumps(record) + b"\n"
 
 
+def is_readable(line: Line) -> bool:
+    """Tell whether a line, once it is written, will be understood by whoever reads the journal."""
+    return _decode(encoded(line)) is not None
+
+
 def _decode(raw: bytes) -> Line | None:
     try:
         record = orjson.loads(raw)

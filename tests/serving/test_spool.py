@@ -124,6 +124,18 @@ def test_only_what_ended_is_read_and_only_under_its_own_name(person: Everest) ->
     assert sessions(person) > before + 1  # the others were there to be read
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "../up", "\U0001f98a" * 80])
+def test_a_transcript_that_cannot_be_does_not_hold_up_the_others(
+    person: Everest, name: str
+) -> None:
+    before = sessions(person)
+    spooled(person, name, person.claude / f"{name}.jsonl")
+    spooled(person, FIRST, wrote(person, FIRST, "Make a branch.", "Done."))
+    told = person(*RUN)
+    assert (told.code, told.err, waiting(person)) == (0, "", [])
+    assert sessions(person) == before + 1
+
+
 def test_with_nothing_left_nothing_is_made(newcomer: Everest) -> None:
     done = newcomer(*RUN)
     assert (done.code, done.out, done.err) == (0, "", "")
