@@ -112,7 +112,7 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", help="Go on until Ctrl-C.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the services of `everest up` wrote, and which hooks failed.
+    """Show what the services wrote, and which hooks failed.
 
     Example: everest logs proxy -n 20
     """

@@ -22,7 +22,7 @@ def _commands() -> list[str]:
 
 
 COMMANDS = _commands()
-PASSED_ON = {"prefect", "serve"}
+PASSED_ON = {"prefect", "serve", "prime", "hook"}
 """What another program answers, in its own way, or is spoken to by a program alone."""
 ASKED_FOR = {
     *("night", "demo", "ingest", "sleep", "render", "measure", "morning", "recall", "lessons"),
@@ -31,7 +31,7 @@ ASKED_FOR = {
     *("up", "down", "logs", "prefect", "deploy"),
     *("compact", "check", "backup", "restore"),
     *("export", "pause", "resume", "uninstall"),
-    *("setup", "doctor"),
+    *("setup", "doctor", "model", "prime", "hook"),
 }
 
 
@@ -46,7 +46,7 @@ def test_help_is_short_has_an_example_and_stands_in_the_readme(
     told = newcomer(*name.split(), "--help", COLUMNS="80")
     assert told.code == 0
     assert len(told.out.splitlines()) <= 24
-    example = re.search(rf"Example: (everest {name}\b.*)", told.out)
+    example = re.search(rf"Example: (echo .{{0,90}}\| )?everest {name}\b", told.out, re.DOTALL)
     assert example is not None, told.out
     assert f"everest {name}" in README
     assert "--json" in told.out or name in PASSED_ON
@@ -134,6 +134,7 @@ def test_every_command_was_asked_for_json() -> None:
         "proxy",
         "up",
         "deploy",
+        "model",
     } | PASSED_ON == set(COMMANDS)
 
 
