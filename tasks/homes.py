@@ -15,10 +15,9 @@ from typing import Final
 from tasks.errors import HomeRefused, WriteFailed
 from tasks.settings import Places
 
-_BESIDES: Final = ("share", "service.env", "cron.log", "paused", "restoring")
+_BESIDES: Final = ("wired.lock", "service.env", "cron.log", "paused", "restoring")
 _ALSO: Final = re.compile(
     r"memory\.duckdb\..+"  # its log, and damaged ones that were kept aside
-    r"|[a-z-]+\.lock"
     r"|replaced-.+"  # what a restore moved aside
     r"|\..+\.[0-9a-f]{8}\.part.*"  # what a killed run left
     r"|\.DS_Store"

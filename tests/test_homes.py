@@ -14,7 +14,13 @@ def places(tmp_path: Path) -> Places:
     for folder in (found.ledger, found.journal, found.prefect, found.home / "replaced-20260504"):
         folder.mkdir(parents=True)
         (folder / "file").touch()
-    for name in ("memory.duckdb", "memory.duckdb.corrupt-1", ".written.json.0123abcd.part"):
+    for name in (
+        "store.lock",
+        "wired.lock",
+        "memory.duckdb",
+        "memory.duckdb.corrupt-1",
+        ".written.json.0123abcd.part",
+    ):
         (found.home / name).touch()
     (tmp_path / "beside").touch()
     return found
@@ -30,9 +36,16 @@ def test_a_home_goes_whole_and_nothing_beside_it(places: Places, tmp_path: Path)
 def test_what_is_not_known_by_name_stays_with_the_folder(places: Places, tmp_path: Path) -> None:
     (places.home / "thesis").mkdir()
     (places.home / "thesis" / "thesis.tex").touch()
+    (places.home / "share").mkdir()
+    (places.home / "poetry.lock").touch()
     gone = remove(places, tmp_path / "me")
-    assert gone.left == (places.home / "thesis",)
-    assert [path.name for path in places.home.rglob("*")] == ["thesis", "thesis.tex"]
+    assert [path.name for path in gone.left] == ["poetry.lock", "share", "thesis"]
+    assert {path.name for path in places.home.rglob("*")} == {
+        "poetry.lock",
+        "share",
+        "thesis",
+        "thesis.tex",
+    }
 
 
 def test_a_link_goes_and_what_it_leads_to_stays(places: Places, tmp_path: Path) -> None:
