@@ -92,7 +92,7 @@ def is_scheduled(where: Setting, *, platform: str = sys.platform) -> bool:
     start = start_of(where, os.environ)
     if managers.kind_of(platform) is Kind.LAUNCHD:
         return installing.is_installed(_agent(start))
-    return shutil.which("crontab") is not None and _marks(start.name)[0] in _read()
+    return shutil.which("crontab") is not None and _span(_read(), start.name) is not None
 
 
 def lines_of(start: Start) -> list[bytes]:
@@ -131,15 +131,21 @@ def _marks(name: str) -> tuple[bytes, bytes]:
 def _span(crontab: bytes, name: str) -> tuple[int, int] | None:
     """Return where our lines are; with a mark missing, only what is surely ours is."""
     begin, end = _marks(name)
-    start = crontab.find(begin)
-    if start < 0 or (start and crontab[start - 1 : start] != b"\n"):
+    start = _line(crontab, begin, 0)
+    if start is None:
         return None
-    stop = crontab.find(end, start)
-    if stop >= 0:
+    stop = _line(crontab, end, start)
+    if stop is not None:
         return start, stop + len(end)
     after = start + len(begin)
     job = crontab[after:].partition(b"\n")[0]
     return start, after + (len(job) + 1 if _JOB in job else 0)
+
+
+def _line(crontab: bytes, line: bytes, start: int) -> int | None:
+    """Return where a line stands by itself, and not behind a mark that puts it out of use."""
+    found = re.compile(b"^" + re.escape(line), re.MULTILINE).search(crontab, start)
+    return found.start() if found else None
 
 
 def _read() -> bytes:

@@ -102,6 +102,21 @@ def test_two_homes_have_lines_of_their_own(tab: Path, tmp_path: Path) -> None:
     assert is_scheduled(two)
 
 
+def test_lines_that_were_put_out_of_use_stay_and_are_not_taken_for_ours(
+    tab: Path, tmp_path: Path
+) -> None:
+    where = _where(tmp_path)
+    schedule(where, dry_run=False)
+    out_of_use = b"".join(b"#" + line for line in tab.read_bytes().splitlines(keepends=True))
+    tab.write_bytes(out_of_use)
+    assert not is_scheduled(where)
+    assert schedule(where, dry_run=False).changed
+    assert is_scheduled(where)
+    assert not schedule(where, dry_run=False).changed
+    assert unschedule(where, dry_run=False).changed
+    assert tab.read_bytes() == out_of_use
+
+
 @pytest.mark.parametrize("cut", [b"# x: end\n", b"# x: begin"])
 def test_a_missing_mark_takes_nobody_elses_lines(cut: bytes) -> None:
     marks = b"# x: begin (written by Everest; `everest setup --cron --undo` removes it)\n"
