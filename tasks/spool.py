@@ -95,19 +95,32 @@ def alone(spool: Path) -> Iterator[bool]:
     """
     path = make_folder(spool) / _RUNNING
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        descriptor = _opened(path)
     except OSError as error:
         raise WriteFailed(path, error.strerror or str(error)) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        mine = False
-    else:
-        mine = True
+    mine = _locked(descriptor)
     try:
         yield mine
     finally:
+        if mine:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # of one that was handed on there are copies
         os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _opened(path: Path) -> int:
+    """Return the lock file: the one that a hook locked and handed on as standard input, if any."""
+    with contextlib.suppress(OSError):
+        if os.path.samestat(os.fstat(0), path.stat()):
+            return os.dup(0)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
 
 
 @contextlib.contextmanager

@@ -125,12 +125,11 @@ class _Point:
             put: Row = {"v": 1, "turn": self.turn, "text": "", "lessons": shown, "settled": settled}
             put |= {"events": [], "model": text_of(self.told, "model"), "at": at}
             plain.append(path, plain.dumped(put))
-        if settled or near:
-            whose: Row = {"channel": "hook", "moment": self.moment, "agent": self.agent}
-            held_out = [one for one in settled if one not in shown]
-            what = {"shown": shown, "held_out": held_out, "near": near}
-            line: Row = {"v": 1, "kind": "expose", "id": _new_id(at), "at": at, "scope": scope}
-            _spool(self.home, {**line, **whose, "session": self.session, **what})
+        whose: Row = {"channel": "hook", "moment": self.moment, "agent": self.agent}
+        held_out = [one for one in settled if one not in shown]
+        what = {"shown": shown, "held_out": held_out, "near": near}
+        line: Row = {"v": 1, "kind": "expose", "id": _new_id(at), "at": at, "scope": scope}
+        _spool(self.home, {**line, **whose, "session": self.session, **what})
 
 
 def _parted(
@@ -228,15 +227,22 @@ def _spool(home: str, line: Row) -> None:
 
 
 def _start_reading(home: str) -> None:
-    """Start what reads the spool, apart from the agent; it sees to it that it runs once."""
+    """Start what reads the spool, apart from the agent, unless one runs: it looks again at its end.
+
+    The lock that tells so is taken here already and handed on as standard input, or a hundred
+    conversations that end at once would start a hundred.
+    """
     everest = f"{sys.executable.rpartition('/')[0]}/everest"
-    if not plain.is_there(everest) or posix.fork():
+    if not plain.is_there(everest):
+        return
+    held = plain.lock_if_free(f"{home}/spool/.running")
+    if held is None or posix.fork():
         return
     try:
         posix.setsid()
         nothing = posix.open("/dev/null", posix.O_RDWR)
-        for stream in range(3):
-            posix.dup2(nothing, stream)
+        for stream, file in enumerate((held, nothing, nothing)):
+            posix.dup2(file, stream)
         given = {**posix.environ, b"EVEREST_HOME": home.encode(errors="surrogateescape")}
         posix.execve(everest, ["everest", "ingest", "--spooled", "--quiet"], given)
     finally:

@@ -148,14 +148,14 @@ def _rests(home: str) -> bool:
         return True
     try:
         posix.stat(home)
-        pause = posix.open(f"{home}/paused", posix.O_RDONLY)
+        pause = posix.open(f"{home}/paused", posix.O_RDONLY | posix.O_NONBLOCK)
+        said = posix.read(pause, 64).strip()
     except FileNotFoundError:
         return not _is_there(home)
     except OSError:
         return True
-    said = posix.read(pause, 64).strip()
     try:
-        return time.time() < float(said)
+        return not time.time() >= float(said)
     except ValueError:
         return True
 
@@ -173,7 +173,7 @@ def _count(home: str, agent: str, event: str, why: BaseException) -> None:
     spool = f"{home}/spool"
     if not _is_there(spool):
         posix.mkdir(spool, 0o700)
-    flags = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT
+    flags = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_NONBLOCK  # a pipe blocks
     failures = posix.open(f"{spool}/failures", flags, 0o600)
     if posix.fstat(failures).st_size < _FAILURES:
         line = f"{int(time.time())} {agent} {event} {type(why).__name__}\n"

@@ -117,9 +117,24 @@ def append(path: str, line: str) -> None:
 
 def lock(path: str) -> int:
     """Return a lock file that is ours until it is closed, or until we end."""
-    file = posix.open(path, posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC, 0o600)
+    file = _lock_file(path)
     fcntl.flock(file, fcntl.LOCK_EX)
     return file
+
+
+def lock_if_free(path: str) -> int | None:
+    """Return a lock file that is ours, None while it is another's."""
+    file = _lock_file(path)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        posix.close(file)
+        return None
+    return file
+
+
+def _lock_file(path: str) -> int:
+    return posix.open(path, posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC, 0o600)
 
 
 def is_there(path: str) -> bool:

@@ -95,7 +95,7 @@ def test_both_doors_show_the_same_in_the_same_bytes(hook: Hooked, prompt: str) -
     told = happening("claude-code", "UserPromptSubmit", json.dumps(hook.told()).encode())
     assert told is not None
     assert ran.out == answer(told, block)
-    exposed = hook.spooled()[-1] if hook.spooled() else {"shown": []}
+    (exposed,) = hook.spooled()
     assert exposed["shown"] == [row["id"] for row in expected.shown]
     near = [one for one in exposed.get("near", []) if one[1] != "not relevant enough"]
     assert near == [list(one) for one in expected.near if one[1] != "not relevant enough"]
@@ -105,6 +105,15 @@ def test_some_of_the_prompts_are_told_something_and_some_are_not(hook: Hooked) -
     shown = [bool(by_the_warm_rules(hook, prompt).shown) for prompt in PROMPTS]
     assert any(shown)
     assert not all(shown)
+
+
+def test_a_point_that_no_lesson_has_to_do_with_is_recorded_too(hook: Hooked) -> None:
+    assert hook.prompted("Zzyzx.").out == b""
+    (exposed,) = hook.spooled()
+    assert (exposed["shown"], exposed["held_out"], exposed["near"]) == ([], [], [])
+    assert hook.shown() == []
+    assert hook.prompted("<task-notification>done</task-notification>").out == b""
+    assert len(hook.spooled()) == 1, "nobody typed that"
 
 
 def test_both_doors_have_the_same_numbers_and_names() -> None:
@@ -536,6 +545,47 @@ def test_the_end_of_a_conversation_is_left_in_the_spool_and_reading_is_started(
             break
         time.sleep(0.05)
     assert was.read_text().startswith(f"{hook.place} ingest --spooled --quiet\n")
+
+
+def test_of_a_crowd_of_ends_one_starts_the_reading(hook: Hooked, tmp_path: Path) -> None:
+    installed = tmp_path / "installed"
+    installed.mkdir()
+    (installed / "python").symlink_to(sys.executable)
+    everest = installed / "everest"
+    everest.write_text(
+        '#!/bin/sh\necho started >> "$0.was"\nwhile test ! -e "$0.stop"; do sleep 0.1; done\n'
+    )
+    everest.chmod(0o700)
+    line = hook.line("SessionEnd").replace(sys.executable, str(installed / "python"), 1)
+    told = json.dumps(hook.told(transcript_path="/t/a.jsonl")).encode()
+
+    def end() -> None:
+        done = subprocess.run(
+            ["sh", "-c", line], input=told, env=hook.environment(), timeout=20, check=False
+        )
+        assert done.returncode == 0
+
+    def started(times: int) -> None:
+        was = everest.with_name("everest.was")
+        for _ in range(200):
+            if was.exists() and len(was.read_text().splitlines()) >= times:
+                break
+            time.sleep(0.05)
+        assert len(was.read_text().splitlines()) == times
+
+    for _ in range(10):
+        end()
+    started(1)
+    everest.with_name("everest.stop").touch()
+    with spool.taken(hook.home.places, at=utc_now()) as taken:
+        assert len(taken.ended) == 1
+    for _ in range(200):
+        with spool.alone(hook.home.places.spool) as mine:
+            if mine:
+                break
+        time.sleep(0.05)
+    end()
+    started(2)
 
 
 def test_of_many_lessons_only_what_changed_is_indexed_again(hook: Hooked) -> None:

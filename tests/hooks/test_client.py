@@ -145,7 +145,8 @@ def test_what_another_account_serves_is_not_read(hook: Hooked) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", ["child", "variable", "file", "file until later", "unreadable file"]
+    "how",
+    ["child", "variable", "file", "file until later", "unreadable file", "no number", "pipe"],
 )
 def test_nothing_is_done_where_we_are_to_rest(hook: Hooked, how: str) -> None:
     pause = hook.place / "paused"
@@ -162,6 +163,10 @@ def test_nothing_is_done_where_we_are_to_rest(hook: Hooked, how: str) -> None:
                 pause.write_text(f"{time.time() + 900:.0f}\n")
             case "unreadable file":
                 pause.write_text("\x00\ufffd soon")
+            case "no number":
+                pause.write_text("nan")
+            case "pipe":
+                os.mkfifo(pause)
 
         ran = hook("UserPromptSubmit", PROMPT)
         end = hook("SessionEnd", {"transcript_path": "/t"})
@@ -191,6 +196,15 @@ def test_a_home_that_cannot_be_written_is_silence(brisk: Hooked) -> None:
     (hook.place / "spool").write_text("a file where the folder would be")
     with serving(hook.home.places.socket, hanging):
         ran = hook("UserPromptSubmit", PROMPT)
+
+    assert (ran.code, ran.out, ran.err) == (0, b"", b"")
+
+
+def test_a_pipe_in_the_place_of_the_failures_is_not_waited_for(hook: Hooked) -> None:
+    (hook.place / "spool").mkdir()
+    os.mkfifo(hook.place / "spool" / "failures")
+
+    ran = hook("UserPromptSubmit", b"x" * (client.LONGEST + 1))
 
     assert (ran.code, ran.out, ran.err) == (0, b"", b"")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.hooks.wired import CLIENT
 from tasks.spool import alone
 from tests.serving.running import RunningProxy, request, running_proxy, status_of
 from tests.serving.shipped import Everest
@@ -122,6 +124,24 @@ def test_only_what_ended_is_read_and_only_under_its_own_name(person: Everest) ->
     assert sessions(person) == before + 1
     assert person("ingest", "--quiet").code == 0
     assert sessions(person) > before + 1  # the others were there to be read
+
+
+def test_a_hook_with_no_warm_process_has_what_ended_read_by_one_that_ends(person: Everest) -> None:
+    before = sessions(person)
+    for session in (FIRST, SECOND):
+        path = wrote(person, session, "Make a branch.", "Done.")
+        told = {"session_id": session, "transcript_path": str(path), "cwd": FOLDER}
+        words = [sys.executable, "-I", "-S", str(CLIENT), "claude-code", "SessionEnd"]
+        env = {"EVEREST_HOOK_SECONDS": "20"}
+        assert person.run([*words, str(person.home)], stdin=json.dumps(told), **env).code == 0
+    until(lambda: not waiting(person))
+    until(lambda: _is_free(person.home / "spool"))
+    assert sessions(person) == before + 2
+
+
+def _is_free(spool: Path) -> bool:
+    with alone(spool) as mine:
+        return mine
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b", "../up", "\U0001f98a" * 80])
