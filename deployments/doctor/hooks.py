@@ -34,18 +34,10 @@ def try_hook(title: str, event: str, line: str, spool: Path) -> Finding:
     if why := _gone(line):
         return wrong(title, f"its hook for {event} does nothing: {why}", _SETUP)
     before, began = _failures(spool), time.monotonic()
-    try:
-        done = subprocess.run(  # noqa: S603  the command that we wired
-            ["/bin/sh", "-c", line],
-            input=json.dumps(_sample(event)).encode(),
-            capture_output=True,
-            timeout=PATIENCE,
-            check=False,
-            env=_environment(),
-        )
-    except subprocess.TimeoutExpired:
-        return wrong(title, f"its hook for {event} does not end", _SETUP)
+    done = _fired(event, line)
     took = time.monotonic() - began
+    if isinstance(done, str):
+        return wrong(title, f"its hook for {event} {done}", _SETUP)
     if done.returncode or done.stdout or done.stderr:
         why = f"its hook for {event} disturbs: it said something, or ended with {done.returncode}"
         return wrong(title, why, _SETUP)
@@ -56,15 +48,35 @@ def try_hook(title: str, event: str, line: str, spool: Path) -> Finding:
     return well(title, f"its hook for {event} answers in {took * 1000:.0f} ms")
 
 
+def _fired(event: str, line: str) -> subprocess.CompletedProcess[bytes] | str:
+    """Return what a command came to, or why it came to nothing."""
+    try:
+        return subprocess.run(  # noqa: S603  the command that we wired
+            ["/bin/sh", "-c", line],
+            input=json.dumps(_sample(event)).encode(),
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+            env=_environment(),
+        )
+    except subprocess.TimeoutExpired:
+        return "does not end"
+    except OSError:
+        return "is too long for a command line"
+
+
 def _gone(line: str) -> str:
     """Return what a command of ours needs and is not there: it is silent then, by design."""
-    words = shlex.split(line)[3:]
-    if len(words) < 2:
-        return "it is cut short"
-    interpreter, client = words[:2]
-    if not os.access(interpreter, os.X_OK):
-        return f"{interpreter} is no program any more"
-    return "" if os.access(client, os.R_OK) else f"{client} is gone"
+    try:
+        words = shlex.split(line)[3:]
+        if len(words) < 2:
+            return "it is cut short"
+        interpreter, client = words[:2]
+        if not os.access(interpreter, os.X_OK):
+            return f"{interpreter} is no program any more"
+        return "" if os.access(client, os.R_OK) else f"{client} is gone"
+    except ValueError:  # quotes that do not match, or a byte that no name can hold
+        return "it is no command line"
 
 
 def _sample(event: str) -> dict[str, object]:

@@ -15,8 +15,11 @@ _OUT: Final = "everest setup --undo --proxy"
 
 def try_address(where: Setting, title: str, address: str) -> Finding:
     """Return whether requests of an agent that is led there will be let in."""
-    parts = urlsplit(address)
-    port = parts.port or 0
+    try:
+        parts = urlsplit(address)
+        port = parts.port or 0
+    except ValueError:
+        return wrong(title, "it is led to what is no address", "everest setup")
     if port != where.settings.proxy_port:
         why = f"it is led to port {port}, and the proxy's is {where.settings.proxy_port}"
         return wrong(title, why, "everest setup")

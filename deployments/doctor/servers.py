@@ -41,7 +41,7 @@ class Servers:
 
 def _result(command: str, arguments: object, environment: object) -> tuple[str, ...] | str:
     """Return the names of a server's tools, or what is wrong with it."""
-    if not os.access(command, os.X_OK):
+    if "\0" in command or not os.access(command, os.X_OK):
         return f"is gone: {command} is no program"
     words = [str(one) for one in arguments] if isinstance(arguments, list) else []
     more = environment if isinstance(environment, dict) else {}

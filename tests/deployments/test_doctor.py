@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tasks.hooks.wired import MARK
 from tests.serving.running import running_proxy
 from tests.serving.shipped import COMMAND, Everest, tree_of
 
@@ -94,6 +95,26 @@ def test_a_hook_that_speaks_is_found(person: Everest) -> None:
     assert any("its hook for Stop disturbs" in what for what, _ in _wrong(person))
 
 
+@pytest.mark.parametrize(
+    "command", ["sh -c 'x {mark}", "a b c /bin/sh {mark}\0", "{mark}\0", "{mark}"]
+)
+def test_a_hook_that_is_no_command_line_is_found(person: Everest, command: str) -> None:
+    line = command.format(mark=MARK)
+
+    def breaks(data: dict[str, Any]) -> None:
+        data["hooks"]["Stop"][0]["hooks"][0]["command"] = line
+
+    _settings(person, breaks)
+    assert any("its hook for Stop does nothing" in what for what, _ in _wrong(person))
+
+
+@pytest.mark.parametrize("host", ["[::1", "127.0.0.1:99999999", "127.0.0.1:door"])
+def test_an_address_that_is_none_is_found(person: Everest, host: str) -> None:
+    address = f"http://{host}/t/everest_0123456789abcdef"
+    _settings(person, lambda data: data.update(env={"ANTHROPIC_BASE_URL": address}))
+    assert ("it is led to what is no address", "everest setup") in _wrong(person)
+
+
 def test_hooks_that_are_switched_off_are_found(person: Everest) -> None:
     _settings(person, lambda data: data.update(disableAllHooks=True))
     assert any("disableAllHooks is true" in what for what, _ in _wrong(person))
@@ -107,7 +128,12 @@ def test_an_entry_that_was_taken_out_is_found(person: Everest) -> None:
 
 @pytest.mark.parametrize(
     ("command", "why"),
-    [("/gone/everest", "is gone"), ("/bin/true", "fails"), ("SCRIPT", "fails")],
+    [
+        ("/gone/everest", "is gone"),
+        ("/\0/everest", "is gone"),
+        ("/bin/true", "fails"),
+        ("SCRIPT", "fails"),
+    ],
 )
 def test_a_server_that_does_not_start_is_found(person: Everest, command: str, why: str) -> None:
     script = person.base / "bin" / "everest"
