@@ -15,7 +15,7 @@ import time
 from tasks.bearing import CUT
 from tasks.hooks import plain
 from tasks.hooks.folder import is_ignored, project_of
-from tasks.hooks.heard import KEEP, STOP, TOOL, moment_of, text_of, words_of
+from tasks.hooks.heard import KEEP, STOP, TOOL, moment_of, name_of, text_of, words_of
 from tasks.hooks.published import View
 from tasks.hooks.unfolded import said
 
@@ -64,7 +64,7 @@ class _Point:
     def __init__(self, agent: str, event: str, home: str, told: Row, moment: str) -> None:
         self.home, self.told, self.moment = home, told, moment
         self.agent = _PROVENANCE[agent]
-        self.session = text_of(told, "session_id")
+        self.session = name_of(told, "session_id")
         self.cwd = _start(agent) or text_of(told, "cwd")
         turn = [text_of(told, name) for name in ("tool_use_id", "prompt_id", "turn_id")]
         named = next(filter(None, turn), "")
@@ -123,7 +123,7 @@ class _Point:
         at = plain.now()
         if settled:
             put: Row = {"v": 1, "turn": self.turn, "text": "", "lessons": shown, "settled": settled}
-            put |= {"events": [], "model": text_of(self.told, "model"), "at": at}
+            put |= {"events": [], "model": name_of(self.told, "model"), "at": at}
             plain.append(path, plain.dumped(put))
         whose: Row = {"channel": "hook", "moment": self.moment, "agent": self.agent}
         held_out = [one for one in settled if one not in shown]
@@ -210,8 +210,7 @@ def _printed(agent: str, event: str, moment: str, text: str) -> bytes:
 
 def _keep(agent: str, home: str, told: Row) -> None:
     """Leave word that a conversation is over, or about to be summed up, and have it read."""
-    names = "session_id", "transcript_path"
-    session, transcript = [text_of(told, name) for name in names]
+    session, transcript = name_of(told, "session_id"), text_of(told, "transcript_path")
     if not transcript or text_of(told, "agent_id"):
         return
     line: Row = {"v": 1, "kind": "session_end", "agent": agent, "session": session}

@@ -17,6 +17,9 @@ import orjson
 LONGEST: Final = 9_900
 """UTF-16 units of text in one answer; of more than 10,000 only a preview reaches the model."""
 
+LONGEST_NAME: Final = 256
+"""Characters of a conversation's or a model's name; a longer one is none, or it fills the logs."""
+
 
 class Agent(StrEnum):
     """An agent whose hooks we know, by the name that its wired commands give."""
@@ -154,10 +157,10 @@ def happening(agent: str, name: str, data: bytes) -> Happening | None:
     return Happening(
         whose,
         name,
-        _text(told, "session_id"),
+        _name(told, "session_id"),
         _text(told, "cwd"),
         _text(told, "transcript_path"),
-        _text(told, "model"),
+        _name(told, "model"),
         _text(told, "tool_use_id") or _text(told, "prompt_id") or _text(told, "turn_id"),
         bool(_text(told, "agent_id")),
         _what(event, told),
@@ -229,3 +232,8 @@ def _leniently(data: bytes) -> object:
 def _text(told: Mapping[str, Any], name: str) -> str:
     value = told.get(name)
     return value.encode(errors="replace").decode() if isinstance(value, str) else ""
+
+
+def _name(told: Mapping[str, Any], name: str) -> str:
+    text = _text(told, name)
+    return text if len(text) <= LONGEST_NAME else ""

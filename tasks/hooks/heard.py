@@ -34,6 +34,7 @@ _MOMENTS = {
         "SessionEnd": KEEP,
     },
 }
+LONGEST_NAME = 256
 _HEAD, _TAIL = 400, 200
 _HOSTS = ("Caveat: ", "This session is being continued", "Full transcript available at")
 _HOST_WORDS = (*_HOSTS, "Continue from where you left off", "hook feedback", "UserPromptSubmit")
@@ -48,7 +49,7 @@ def moment_of(agent: str, event: str) -> str:
 
 def words_of(moment: str, told: Row) -> str:
     """Return the words that lessons must bear on, "" when nothing is to be said."""
-    if text_of(told, "agent_id") or not text_of(told, "session_id") or not text_of(told, "cwd"):
+    if text_of(told, "agent_id") or not name_of(told, "session_id") or not text_of(told, "cwd"):
         return ""
     words = _words(moment, told)
     return words if len(words) <= _HEAD + _TAIL else f"{words[:_HEAD]}\n{words[-_TAIL:]}"
@@ -58,6 +59,12 @@ def text_of(told: Row, name: str) -> str:
     """Return a text that a hook was told, "" for none."""
     value = told.get(name)
     return value.encode(errors="replace").decode() if isinstance(value, str) else ""
+
+
+def name_of(told: Row, name: str) -> str:
+    """Return a name that a hook was told, "" for none and for one that is too long to be one."""
+    text = text_of(told, name)
+    return text if len(text) <= LONGEST_NAME else ""
 
 
 def _words(moment: str, told: Row) -> str:

@@ -24,7 +24,7 @@ from tasks.domain.markers import HEADLESS as MARK
 from tasks.domain.proposals import Actor
 from tasks.domain.units import USABLE, EpisodeKind, Trust
 from tasks.embedding.space import WORDS
-from tasks.hooks import alone, heard, published
+from tasks.hooks import alone, contract, heard, published
 from tasks.hooks.contract import answer, happening
 from tasks.hooks.moments import Point, due
 from tasks.prime import Moment, Selection
@@ -121,6 +121,7 @@ def test_both_doors_have_the_same_numbers_and_names() -> None:
     assert alone.FENCE == (FENCE_OPEN, FENCE_CLOSE)
     assert (heard.PROMPT, heard.TOOL, heard.STOP) == (Moment.PROMPT, Moment.TOOL, Moment.END)
     assert heard.HEADLESS == MARK
+    assert heard.LONGEST_NAME == contract.LONGEST_NAME
     assert tuple(USABLE) == alone._USABLE
 
 
@@ -295,6 +296,17 @@ def test_a_conversation_of_a_subagent_or_without_a_name_is_left_alone(hook: Hook
     assert hook.prompted(PROMPTS[0], session_id="").out == b""
     assert hook.prompted(PROMPTS[0], cwd=None).out == b""
     assert hook.prompted(PROMPTS[0]).out
+
+
+def test_a_name_that_is_as_long_as_a_file_is_none_and_is_written_nowhere(hook: Hooked) -> None:
+    assert hook.prompted(PROMPTS[0], session_id="s" * 257).out == b""
+    assert hook.prompted(PROMPTS[0], session_id="s" * 256, model="m" * 257).text
+    (put,) = hook.shown()
+    (exposed,) = hook.spooled()
+    assert (put["model"], exposed["session"]) == ("", "s" * 256)
+    one = happening("claude-code", "Stop", json.dumps({"session_id": "s" * 257}).encode())
+    assert one is not None
+    assert one.session == "", "the warm process hears it so too"
 
 
 def test_a_stop_that_a_hook_brought_about_is_left_alone(hook: Hooked) -> None:

@@ -144,7 +144,11 @@ def _is_free(spool: Path) -> bool:
         return mine
 
 
-@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "../up", "\U0001f98a" * 80])
+@pytest.mark.parametrize(
+    "name",
+    ["x" * 300, "a\0b", "../up", "\U0001f98a" * 80],
+    ids=["long", "nul", "up", "many bytes"],
+)
 def test_a_transcript_that_cannot_be_does_not_hold_up_the_others(
     person: Everest, name: str
 ) -> None:
