@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import httpx
@@ -16,6 +16,7 @@ import httpx
 from tasks.llm.server import Failure, Wrong, error_in
 
 _MOST_BYTES: Final = 64 * 1024 * 1024
+_LONGEST_LINE: Final = 1024 * 1024
 _FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError, ValueError)
 
 
@@ -43,7 +44,7 @@ def lines(
             if not answer.is_success:
                 yield _refused(answer.status_code, answer.read())
                 return
-            yield from map(_json, filter(str.strip, answer.iter_lines()))
+            yield from map(_json, filter(bytes.strip, _split(answer.iter_bytes())))
     except _FAULTS as error:
         yield _failure(error)
 
@@ -66,6 +67,21 @@ def _within(answer: httpx.Response, until: float) -> bytes | Failure:
         if time.monotonic() > until:
             return Failure(Wrong.SLOW)
     return b"".join(parts)
+
+
+def _split(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines as they come.
+
+    Raises:
+        ValueError: when one does not end.
+    """
+    line = b""
+    for part in parts:
+        *whole, line = (line + part).split(b"\n")
+        yield from whole
+        if len(line) > _LONGEST_LINE:
+            raise ValueError(len(line))
+    yield line
 
 
 def _json(data: bytes | str) -> Any | Failure:

@@ -107,6 +107,17 @@ def test_a_server_that_never_ends_its_answer_is_left_in_time() -> None:
     assert _failure(Reply(drops), timeout=0.5).wrong is Wrong.SLOW
 
 
+def test_lines_are_told_as_they_come_and_one_that_never_ends_is_left() -> None:
+    told = [b'{"n": 1}\n\n{"n"', b': 2}\r\n{"n": 3}']
+    with Upstream(lambda _: Reply(told)) as upstream:
+        server = Server(upstream.url, Api.OLLAMA)
+        assert list(server.lines(upstream.url, {}, silence=5)) == [{"n": 1}, {"n": 2}, {"n": 3}]
+    with Upstream(lambda _: Reply([b'{"n": 1}\n', *[b"x" * 65_536] * 40, b"\n{}\n"])) as upstream:
+        server = Server(upstream.url, Api.OLLAMA)
+        first, last = server.lines(upstream.url, {}, silence=5)
+        assert (first, last.wrong) == ({"n": 1}, Wrong.BROKEN)
+
+
 def test_no_server_is_a_failure_too() -> None:
     with ModelServer() as models:
         pass
