@@ -85,7 +85,8 @@ class Door:
 
     def _grant(self, asked: _Asked, scope: Scope) -> Grant | None:
         query = scope.get("query_string", b"")
-        if b"key=" + _PREFIX in query or _tells_token(asked.path + query.decode("latin-1")):
+        sent = "" if asked.path.startswith(_LOOKED_FOR) else asked.path
+        if b"key=" + _PREFIX in query or _tells_token(sent + query.decode("latin-1")):
             raise _NotOpen(400, "a token goes into a header, or first into the path, /t/<token>/")
         if asked.token is not None:
             found = self.tokens.grant(asked.token)
@@ -107,6 +108,10 @@ class Door:
         if not grant.opens(project):
             raise _NotOpen(403, "the token does not open the project that was named")
         return grant.narrowed(project)
+
+
+_LOOKED_FOR: Final = "/.well-known/"
+"""Where MCP's clients look for OAuth, behind it their whole path; it is never sent on."""
 
 
 class _NotOpen(Exception):

@@ -101,7 +101,7 @@ def read_json(path: Path) -> Mapping[str, Any] | None:
     """
     try:
         kept = json.loads(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError) as error:
         raise unreadable(path, str(error)) from None

@@ -37,7 +37,7 @@ def _of_file(path: Path) -> str | None:
         if path.stat().st_mode & _OTHERS:
             raise SettingInvalid(str(path), "others may read this key; say `chmod 600` to it")
         return path.read_text("utf-8").strip() or None
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingInvalid(str(path), f"the key cannot be read ({error})") from None

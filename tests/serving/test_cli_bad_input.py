@@ -330,7 +330,7 @@ def test_a_lock_of_the_living_is_named_and_one_of_the_dead_is_no_hindrance(
         ("EVEREST_TIMEZONE", "../../etc/passwd", "no time zone"),
         ("EVEREST_HOLDOUT", "2", "less than or equal to 1"),
         ("EVEREST_HOLDOUT", "half", "number"),
-        ("EVEREST_EMBED", "nonsense", "sentence-transformers or hashed"),
+        ("EVEREST_EMBED", "nonsense", "sentence-transformers, hashed or served"),
         ("EVEREST_EMBED_MODEL", "/nowhere", "/nowhere"),
         ("EVEREST_LOCK_WAIT", "-1", "greater than or equal to 0"),
         ("EVEREST_OWNER", "", "at least 1"),

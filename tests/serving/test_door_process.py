@@ -204,7 +204,7 @@ async def _nothing(_call: Call) -> None:
 
 
 BODY = b'{"model": "m", "messages": [{"role": "user", "content": "hi"}]}'
-MINE = Grant("default", None, "socket")
+MINE = Grant("default", frozenset({"boat-00000000"}), "socket")
 
 
 def _passed(
@@ -263,6 +263,11 @@ def test_an_addition_is_sent_in_time_or_the_request_goes_as_it_came(
     assert got.body == body
     assert got.header("content-length") == str(len(body))
     assert got.header("accept-encoding") == "br, gzip"
+
+
+def test_a_grant_of_several_projects_with_none_named_is_counted_as_that(upstream: Upstream) -> None:
+    counters = _passed(upstream, addition=_nothing, grant=Grant("default", None, "socket"))
+    assert counters.additions.value("no project") == 1
 
 
 def test_without_a_grant_nothing_is_added_or_read(upstream: Upstream) -> None:
