@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 from tasks import fold as folding
 from tasks import ingest as reading
@@ -46,11 +45,9 @@ from tasks.store.compact import Compacted
 from tasks.store.handle import Store, open_store
 from tasks.store.publish import Published
 from tasks.store.reads import Query, Subject
+from tasks.store.told import FILE
 from tasks.waypoints import passing
 from tasks.wording import word
-
-FILES: Final = "file"
-"""The channel of lines rendered into a host's `MEMORY.md`."""
 
 
 @dataclass(slots=True)
@@ -123,7 +120,10 @@ def fold(run: Run) -> Folded:
 
 
 def ingest(run: Run) -> Ingested:
-    """Read the transcripts that changed, and the relay of what no transcript tells."""
+    """Read the transcripts that changed, and the relay of what no transcript tells.
+
+    What a session was shown meanwhile is folded before what it said can count for a lesson.
+    """
     report = reading.ingest(
         run.store,
         run.roots,
@@ -133,6 +133,8 @@ def ingest(run: Run) -> Ingested:
         progress=run.progress.advance,
     )
     read_relay(run.store, settings=run.settings, at=run.at, report=report)
+    move_exposures(run.store.places, at=run.at)
+    folding.fold(run.store, at=run.at)
     return report
 
 
@@ -230,7 +232,7 @@ def _expose(run: Run, host: HostLines) -> None:
         digest_of("render", host.project_id, iso(run.at)),
         run.at,
         "",
-        FILES,
+        FILE,
         host.shown,
         host.held_out,
     )
@@ -240,7 +242,7 @@ def _expose(run: Run, host: HostLines) -> None:
 
 def _last_render(run: Run, scope: Scope) -> tuple[set[str], set[str]]:
     rows = reads.rows(run.store.database, Query(Subject.EXPOSURES, scope))
-    renders = [row for row in rows if row["channel"] == FILES]
+    renders = [row for row in rows if row["channel"] == FILE]
     last = max((row["at"] for row in renders), default=None)
     found: dict[str, set[str]] = {"shown": set(), "held_out": set()}
     for row in renders:

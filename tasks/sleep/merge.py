@@ -79,7 +79,7 @@ def _groups(lessons: Sequence[Lesson], material: Material, cuts: Cuts) -> list[l
 def _merged(group: Sequence[_Theme], material: Material, at: datetime) -> _Theme:
     """Return the theme: the pinned, most trusted, most witnessed, oldest of the group lives on."""
     first, *others = sorted(group, key=_precedence)
-    shown = material.shown.get(first.now.id, frozenset())
+    shown = frozenset().union(*(material.shown.get(t.now.id, frozenset()) for t in group))
     now = reduce(lambda theme, other: _absorb(theme, other.now, shown, at), others, first.now)
     gone = [lesson for other in others for lesson in (other.original, *other.absorbed)]
     absorbed = tuple(sorted((*first.absorbed, *gone), key=lambda lesson: lesson.id))
@@ -93,9 +93,15 @@ def _precedence(theme: _Theme) -> tuple[bool, int, int, datetime, str]:
 
 
 def _absorb(theme: Lesson, other: Lesson, shown: frozenset[str], at: datetime) -> Lesson:
-    sessions = {*theme.sessions, *independent_sessions(other.sessions, shown)}
+    """Return the theme with what another brings; `shown` are sessions told any of the group.
+
+    Those raise neither strength nor trust, though they may have spoken before they were told: the
+    store, which knows when, says in the end which of them bear witness.
+    """
+    further = set(independent_sessions(other.sessions, shown)) - set(theme.sessions)
+    sessions = {*theme.sessions, *further}
     strength = theme.strength
-    for _ in range(len(sessions) - len(theme.sessions)):
+    for _ in further:
         strength = joined(strength, at, pinned=theme.pinned)
     grounding = strongest((theme.grounding, other.grounding))
     return replace(
@@ -104,7 +110,9 @@ def _absorb(theme: Lesson, other: Lesson, shown: frozenset[str], at: datetime) -
         sessions=tuple(sorted(sessions)),
         valid_from=min(theme.valid_from, other.valid_from),
         grounding=grounding,
-        trust=after_corroboration(theme.trust, grounding, len(sessions)),
+        trust=after_corroboration(
+            theme.trust, grounding, len(independent_sessions(sessions, shown))
+        ),
         strength=strength,
     )
 

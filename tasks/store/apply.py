@@ -57,7 +57,7 @@ UPSERTS: Final[dict[str, Table]] = {
 """Ops that write a whole row, in the order in which they are applied."""
 
 _UNSEEN_BY_READERS: Final = frozenset({"turn", "exposure", "refusal"})
-"""Ops that change nothing a view holds, so that they cause no new one."""
+"""Ops that change nothing a view holds, so that they cause no new one; but see `_unmade`."""
 
 
 def apply(database: Database, record: Record, digest: str) -> None:
@@ -208,13 +208,23 @@ def _note_changes(database: Database, record: Record) -> None:
     """Note of each scope in which readers will see a change that it is of this record."""
     scopes = {
         tuple(op[key] for key in KEYS) for op in record.ops if op["op"] not in _UNSEEN_BY_READERS
-    }
+    } | _unmade(database, record)
     same = " AND ".join(f"{key} = ?" for key in KEYS)
     for keys in sorted(scopes):
         sql = f"UPDATE scope_changes SET tx = ? WHERE {same}"  # noqa: S608  the schema's names
         if database.rows(sql, [record.tx, *keys]) == [(0,)]:
             row = {**dict(zip(KEYS, keys, strict=True)), "tx": record.tx}
             _insert(database, SCOPE_CHANGES, [row])
+
+
+def _unmade(database: Database, record: Record) -> set[tuple[Any, ...]]:
+    """Return the scopes in which a session may bear witness no more, being told of sooner."""
+    told = sorted({op["session_id"] for op in record.ops if op["op"] == "exposure"} - {""})
+    if not told:
+        return set()
+    names = ", ".join(KEYS)
+    sql = f"SELECT DISTINCT {names} FROM lesson_sources WHERE session_id IN (SELECT unnest(?))"  # noqa: S608
+    return set(database.rows(sql, [told]))
 
 
 _SPECIALS: Final[dict[str, Callable[[Database, list[Op]], None]]] = {

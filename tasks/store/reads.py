@@ -6,7 +6,6 @@ code base assembles a WHERE clause over memory.
 
 from __future__ import annotations
 
-import bisect
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -43,17 +42,11 @@ from tasks.store.schema import (
     TURNS,
     Table,
 )
+from tasks.store.told import SHOWN, TOLD, WITNESSES
 
-SHOWN = "shown"
-
-_LESSONS_FROM = """
-lesson_versions t JOIN lesson_strengths s USING (lesson_id) LEFT JOIN (
-  SELECT v.lesson_id, v.version, list(x.episode_id) AS sources,
-         list_distinct(list(x.session_id)) AS sessions
-  FROM lesson_versions v JOIN lesson_sources x
-    ON x.lesson_id = v.lesson_id AND x.version <= v.version
-  GROUP BY ALL
-) USING (lesson_id, version)
+_LESSONS_FROM = f"""
+lesson_versions t JOIN lesson_strengths s USING (lesson_id)
+LEFT JOIN {WITNESSES} USING (lesson_id, version)
 """
 
 
@@ -71,6 +64,7 @@ class Subject(Enum):
     TOMBSTONES = (TOMBSTONES, "id")
     DECISIONS = (DECISIONS, "id")
     EXPOSURES = (EXPOSURES, "lesson_id")
+    TOLD = (Table(TOLD, {}, ("lesson_id", "session_id", "channel")), "lesson_id")
     REFUSALS = (REFUSALS, "id")
     VECTORS = (EMBEDDINGS, "unit_id")
 
@@ -193,22 +187,16 @@ def tombstones(database: Database, scope: Scope, *filters: Filter) -> list[Tombs
 def shown(database: Database, scope: Scope) -> dict[str, frozenset[str]]:
     """Return, for each lesson of the scope, the sessions in which it was in some channel.
 
-    A session's exposure by files is the last render before it began.
+    A session's exposure by files is the last render before it began; what was told of a lesson
+    was told of the one that it lives on in.
     """
-    found: dict[str, set[str]] = {}
-    renders: dict[tuple[datetime, str], set[str]] = {}
-    for row in rows(database, Query(Subject.EXPOSURES, scope)):
-        if row["session_id"] and row["disposition"] == SHOWN:
-            found.setdefault(row["lesson_id"], set()).add(row["session_id"])
-        elif not row["session_id"]:
-            lines = renders.setdefault((row["at"], row["id"]), set())
-            lines |= {row["lesson_id"]} if row["disposition"] == SHOWN else set()
-    times = sorted(renders)
-    for session in sessions(database, scope) if times else ():
-        last = bisect.bisect_right([at for at, _ in times], session.started) - 1
-        for lesson in renders[times[last]] if last >= 0 else ():
-            found.setdefault(lesson, set()).add(session.id)
-    return {lesson: frozenset(ids) for lesson, ids in found.items()}
+    sql, params = compile(Query(Subject.TOLD, scope))
+    found = database.frame(
+        f"SELECT lesson_id, list(session_id) FROM (SELECT DISTINCT lesson_id, session_id "  # noqa: S608
+        f"FROM ({sql}) WHERE disposition = '{SHOWN}') GROUP BY lesson_id",
+        params,
+    )
+    return {lesson: frozenset(sessions) for lesson, sessions in found.iter_rows()}
 
 
 def person_turns(database: Database, scope: Scope) -> int:

@@ -32,6 +32,7 @@ from tasks.store.reads import (
 )
 from tasks.store.rows import scope_columns
 from tasks.store.schema import KEYS
+from tasks.store.told import FILE_READER
 from tests.store.build import (
     DAY,
     EARLIER,
@@ -315,7 +316,7 @@ def test_vectors_of_another_space_are_not_read(everything: Store) -> None:
 
 
 def shown_in(house: Home, began: datetime, *exposures: Expose) -> dict[str, frozenset[str]]:
-    told = session("z", started=began, ended=began + timedelta(hours=1))
+    told = session("z", agent=FILE_READER, started=began, ended=began + timedelta(hours=1))
     with house.opened() as store:
         gateway.commit(store, [put(told), *(put(one) for one in exposures)], at=NOW)
         return reads.shown(store.database, SCOPE)
