@@ -6,32 +6,33 @@ moment touches, what it names, and whether both are of one kind of work (`tasks/
     relevance = 1 / (1 + e^-odds),  odds = base
         + named    * weight of the lesson's terms that the moment holds / weight of all its terms
         + kin      * weight of those of which it holds only another of their kind of work / the same
-        + best     * weight of the heaviest held, at most 1.3
         + asked    * weight of the moment's terms that are the lesson's or of its kinds / of all
-        + hits     * weight of the terms held, at most 4, / 4
         + work     * kinds of work that both are of, at most 2, / 2
-        + question, when the moment is a question
+        + order,    when the moment is an order to do something
         + unwanted, when it names what the lesson speaks against and does not deny it
-        + obeyed,   when it names much of what the lesson wants, and not that
+        + strayed,  when it touches the lesson and names none of the means that it wants
+        + rival,    when it names another of the kind of those
         + meaning  * likeness of meaning (`Gauge.likeness`), where a model tells it
 
-with `asked` and `question` only where more than one word of kind alone is touched, and `base` alone
-where none is. The numbers are fitted on one half of the labelled cases in `tests/cases/prime`;
-`tests/benchmarks/prime.py` tells what they come to on the other. A lesson of failed calls bears on
-a call by what it names: `tasks/calls.py`. A lesson's side is made by `tasks/profiles.py` when it is
-published. A hook that answers by itself has no time to load more than this.
+with `asked` and `strayed` only where more than one word of kind alone is touched, and `base` alone
+where none is. In `named`, `kin` and `work` a word or a kind counts the less the more of
+what was ever asked in the scope holds it (`tasks.profiles.worn_by`): where all is about posts,
+"post" tells nothing. The numbers are fitted on one half of the labelled cases in
+`tests/cases/prime`; `tests/benchmarks/prime.py` tells what they come to on the others. A lesson of
+failed calls bears on a call by what it names: `tasks/calls.py`. A lesson's side is made by
+`tasks/profiles.py` when it is published. A hook that answers by itself has no time to load more.
 """
 
 from __future__ import annotations
 
 import math
 
-from tasks.bearing_words import COMMON, QUIET, WORK
-from tasks.embedding.words import FUNCTION_WORDS, terms
+from tasks.bearing_words import COMMON, DOING, QUIET, WORK
+from tasks.embedding.words import FUNCTION_WORDS, stem, terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # by a name of ours, since `typing` takes long to load
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     Profile = Mapping[str, Any]
@@ -44,51 +45,30 @@ CUT = 0.5
 LOOKED_AT = 100
 """Lessons of a scope that are weighed at a moment: of more that it touches, those of which it holds
 the heaviest terms."""
-BY_WORDS = {
-    "base": -4.9,
-    "named": 1.0,
-    "kin": 2.2,
-    "best": 1.1,
-    "asked": 3.2,
-    "hits": 0.4,
-    "work": 4.0,
-    "question": -1.3,
-}
+BY_WORDS = {"base": -4.4, "named": 1.8, "kin": 2.1, "asked": 3.9, "work": 4.0, "order": 2.1}
 """At a prompt."""
 BY_MEANING = {
-    "base": -4.7,
-    "named": 0.9,
-    "kin": 2.2,
-    "best": 0.9,
-    "asked": 3.0,
-    "hits": 0.3,
-    "work": 3.8,
-    "question": -1.2,
-    "meaning": 6.3,
+    "base": -5.0,
+    "named": 1.0,
+    "kin": 1.9,
+    "asked": 3.1,
+    "work": 3.1,
+    "order": 2.2,
+    "meaning": 16.4,
 }
 """At a prompt, where a model tells how alike both are in meaning."""
-AT_END = {
-    "base": -4.4,
-    "named": 0.3,
-    "kin": 0.4,
-    "best": 2.4,
-    "work": 1.8,
-    "unwanted": 1.0,
-    "obeyed": -0.6,
-}
+AT_END = {"base": -3.6, "named": 1.7, "work": 2.8, "unwanted": 1.8, "strayed": 1.4, "rival": 1.0}
 """At the end of a turn; likeness of meaning made it no better."""
 
 _HEAD, _TAIL = 400, 200
-_LOUD = 1.3
 _KIN = 0.5
 _TOUCHED = 0.5
-_OBEYED = 0.4
 _TRACES = ("at ", 'File "', "thread '", "Thread ", "note:", "Traceback", "Backtrace", "Error in")
 _MARKS = frozenset("[>$✖!│|^~")
-_ASKING = frozenset(
-    """what which who whose why how when where is are was were does do did would""".split()  # noqa: SIM905
+_LEADS = (
+    *("and ", "so ", "but ", "then ", "now ", "ok "),
+    *("please ", "can you ", "could you ", "let's "),
 )
-_LEADS = ("and ", "so ", "but ")
 _DENYING = frozenset("never not no don't don’t nobody avoid without kein keine keinen nie".split())  # noqa: SIM905
 _ENDS_DENIAL = frozenset(
     "in on for to before under from by of than outside unless until has have as is and with".split()  # noqa: SIM905
@@ -101,23 +81,23 @@ class Sought:
     Attributes:
         weights: its terms, each with how much it says.
         kinds: the kinds of work that they belong to.
-        asks: it is a question, not an order.
+        orders: it is an order: a part of it opens with a verb of doing.
         denied: terms that it says are not so.
     """
 
-    __slots__ = ("asks", "denied", "kinds", "weights", "whole")
+    __slots__ = ("denied", "kinds", "orders", "weights", "whole")
 
     def __init__(self, text: str) -> None:
         found = (term for term in terms(text) if term not in FUNCTION_WORDS)
         self.weights = {term: QUIET if term in COMMON else 1.0 for term in found}
         self.whole = sum(self.weights.values()) or 1.0
         self.kinds = frozenset(kind for term in self.weights for kind in WORK.get(term, ()))
-        self.asks = _asks(text)
+        self.orders = _orders(text)
         self.denied = frozenset(_denied(text))
 
     def terms(self) -> list[str]:
         """Return what lessons are looked up by: a lesson that has none of it does not bear."""
-        return [*self.weights, *map(_kind_term, self.kinds)]
+        return [*self.weights, *map(kind_term, self.kinds)]
 
 
 def prompt_words(text: str) -> str:
@@ -140,7 +120,7 @@ def ending_words(text: str) -> str:
 def terms_told(lesson: Profile) -> set[str]:
     """Return what a lesson is looked up by at a prompt and at the end of a turn."""
     kinds = {kind for told in lesson["kinds"].values() for kind in told}
-    return {*lesson["weights"], *map(_kind_term, kinds)}
+    return {*lesson["weights"], *map(kind_term, kinds)}
 
 
 def relevance(lesson: Profile, moment: Sought, weighing: Weighing, alike: float = 0.0) -> float:
@@ -158,35 +138,38 @@ def relevance(lesson: Profile, moment: Sought, weighing: Weighing, alike: float 
     return 1 / (1 + math.exp(-odds))
 
 
-def _kind_term(kind: str) -> str:
+def kind_term(kind: str) -> str:
+    """Return what a kind of work is looked up by."""
     return f"work:{kind}"
 
 
 def _signs(lesson: Profile, moment: Sought) -> dict[str, float]:
     """Return how strong each sign is that a lesson bears on a moment; none where none is."""
-    weights, own = lesson["weights"], lesson["kinds"]
+    weights, own, worn = lesson["weights"], lesson["kinds"], lesson["worn"]
     held = {term: weight for term, weight in weights.items() if term in moment.weights}
     kin = 0.0
     for term, kinds in own.items():
-        if term not in held and not moment.kinds.isdisjoint(kinds):
-            kin += weights[term]
+        if term not in held and (both := moment.kinds.intersection(kinds)):
+            kin += weights[term] * max(worn.get(kind_term(kind), 1.0) for kind in both)
     hits = sum(held.values())
     if not hits and not kin:
         return {}
     whole = sum(weights.values())
     kinds = {kind for told in own.values() for kind in told}
+    named = sum(weight * worn.get(term, 1.0) for term, weight in held.items())
+    work = sum(worn.get(kind_term(kind), 1.0) for kind in kinds & moment.kinds)
     touched = hits + _KIN * kin > _TOUCHED
     against = any(term in held and term not in moment.denied for term in lesson["unwanted"])
+    missed = [] if any(term in held for term in lesson["means"]) else lesson["means"]
     return {
-        "named": hits / whole,
+        "named": named / whole,
         "kin": kin / whole,
-        "best": min(max(held.values(), default=0.0), _LOUD),
         "asked": touched * _asked(moment, weights, kinds),
-        "hits": min(hits, 4.0) / 4,
-        "work": min(len(kinds & moment.kinds), 2) / 2,
-        "question": float(touched and moment.asks),
+        "work": min(work, 2.0) / 2,
+        "order": float(moment.orders),
         "unwanted": float(against),
-        "obeyed": float(not against and _is_obeyed(lesson, held)),
+        "strayed": float(touched and bool(missed)),
+        "rival": float(any(_rivals(moment, weights, own.get(term, ())) for term in missed)),
     }
 
 
@@ -198,10 +181,12 @@ def _asked(moment: Sought, weights: Mapping[str, float], kinds: set[str]) -> flo
     return of_both / moment.whole
 
 
-def _is_obeyed(lesson: Profile, held: Mapping[str, float]) -> bool:
-    wanted = lesson["weights"].keys() - {*lesson["unwanted"], *lesson["occasion"]}
-    whole = float(sum(lesson["weights"][term] for term in wanted))
-    return whole > 0.0 and sum(held.get(term, 0.0) for term in wanted) >= _OBEYED * whole
+def _rivals(moment: Sought, weights: Mapping[str, float], kinds: Iterable[str]) -> bool:
+    """Tell whether a moment names what is of the kinds of a means, and not of the lesson."""
+    return any(
+        term not in weights and not set(kinds).isdisjoint(WORK.get(term, ()))
+        for term in moment.weights
+    )
 
 
 def _unfenced(text: str) -> str:
@@ -225,13 +210,11 @@ def _is_pasted(line: str) -> bool:
     )
 
 
-def _asks(text: str) -> bool:
-    """Tell whether a text is a question: it ends as one, and a part of it opens as one."""
-    if not text.rstrip().endswith("?"):
-        return False
+def _orders(text: str) -> bool:
+    """Tell whether a part of a text opens with a verb of doing, or with a lead up to one."""
     for mark in ".!?,\n":
         text = text.replace(mark, "\n")
-    return any(_opening(part) in _ASKING for part in text.split("\n"))
+    return any(stem(_opening(part)) in DOING for part in text.split("\n"))
 
 
 def _opening(part: str) -> str:

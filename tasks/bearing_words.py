@@ -30,6 +30,21 @@ COMMON = frozenset(
     """.split()  # noqa: SIM905  a list a line each is no easier to read
 )
 """Words of any request: shared, they say little about whether a lesson bears on it."""
+DOING = frozenset(
+    stem(word)
+    for word in """
+    add adapt adjust annotate apply automate build bump change clean clear commit configure connect
+    convert copy correct create cut delete deploy design draft drop edit enable disable export
+    extend extract fetch finish fix format generate get handle implement import improve insert
+    install integrate introduce let link load log make mend merge migrate move open optimise
+    optimize patch plot port prepare print publish push put rebase reboot redo refactor regenerate
+    release remove rename render replace reply reset resize restart restyle revert rewrite rotate
+    run save scale send serve set ship shorten show simplify sort split start stop store style
+    submit swap switch tag train translate trim turn undo uninstall update upgrade upload use
+    wire wrap write
+    """.split()  # noqa: SIM905  a list a line each is no easier to read
+)
+"""Verbs with which an order to do something opens."""
 
 _WORK = {
     "test": "test spec pytest jest vitest rspec xunit nunit xctest mocha unittest tdd fixture mock "

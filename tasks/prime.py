@@ -34,7 +34,7 @@ from tasks.calls import Call, bears
 from tasks.domain.clock import instant
 from tasks.domain.holdout import held_out
 from tasks.domain.ids import shown
-from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN, one_line
+from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN, told_lesson
 from tasks.domain.units import USABLE, EpisodeKind
 from tasks.profiles import profile
 from tasks.ranking import Asked
@@ -44,7 +44,7 @@ MOST: Final = 3
 """Lessons shown at one moment."""
 NEAREST: Final = 5
 """Lessons not shown that are recorded with the reason."""
-ABOUT: Final = "What the person said here before that bears on this, quoted as data."
+ABOUT: Final = "What was learned here before that bears on this, quoted as data."
 
 
 class Moment(StrEnum):
@@ -170,12 +170,18 @@ def lessons_in(view: ScopeView | None) -> Lessons:
     rows = [view.rows[int(i)] for i in at] if view else []
     dense = view.vectors if view else None
     vectors = np.zeros((len(rows), 0), dtype=np.float32) if dense is None else dense.matrix[at]
-    return Lessons(tuple(rows), tuple(profile_of(row) for row in rows), vectors)
+    profiles = view.profiles if view else ()
+    return Lessons(tuple(rows), profiles or tuple(profile_of(row, {}) for row in rows), vectors)
 
 
-def profile_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what moments are compared with of a lesson, a JSON object."""
-    return profile(str(row["text"]), of_error=row["kind"] == EpisodeKind.ERROR)
+def profile_of(row: Mapping[str, Any], worn: Mapping[str, float]) -> dict[str, Any]:
+    """Return what moments are compared with of a lesson, a JSON object.
+
+    Args:
+        row: of the lesson.
+        worn: what words still tell in its scope (`tasks.profiles.worn_by`).
+    """
+    return profile(str(row["text"]), worn, of_error=row["kind"] == EpisodeKind.ERROR)
 
 
 def looked_up(profile: Mapping[str, Any]) -> dict[str, float]:
@@ -224,7 +230,7 @@ def block(rows: Sequence[dict[str, Any]], day: Callable[[datetime], str]) -> str
 
 def said(row: Mapping[str, Any]) -> str:
     """Return a lesson's line in the block, behind the day."""
-    return f", {row['trust']} lesson: “{one_line(str(row['text']))}” [{shown(row['id'])}]"
+    return told_lesson(row["trust"], row["kind"], str(row["text"]), shown(row["id"]))
 
 
 def _against(one: Candidate, moment: Moment, told: Collection[str], cut: float) -> str:

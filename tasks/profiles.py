@@ -7,9 +7,12 @@ Invariant: all of it can be written as JSON and read back the same.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from typing import Any, Final
 
+from tasks.bearing import Sought, kind_term, prompt_words
 from tasks.bearing_words import COMMON, QUIET, WORK
 from tasks.calls import OCCASIONS
 from tasks.embedding.words import FUNCTION_WORDS, terms, terms_of, tokens
@@ -17,6 +20,12 @@ from tasks.embedding.words import FUNCTION_WORDS, terms, terms_of, tokens
 _LOUD: Final = 1.3
 """Weight of what is written as no ordinary word is: a name, a path, a command."""
 _FAINT: Final = 0.5
+_WORN_OUT: Final = 0.12
+"""Share of what is asked in a scope from which a word that it holds tells nothing there."""
+_IMAGINED: Final = 30
+"""Prompts imagined besides the scope's, that hold none of its words: a few tell little of it."""
+_CARRIED: Final = ("through", "back", "ahead", "forward", "around")
+"""Behind a verb they make another of it: who pushes something through does not push."""
 _QUOTED: Final = re.compile(r"`([^`]+)`")
 _OCCASION: Final = re.compile(
     r"\b(?:before|when|whenever|after|if|unless|while|until|without)\s+"
@@ -29,6 +38,11 @@ _UNWANTED: Final = re.compile(
     r"|and|with)\b)[^,.:;()])+)",
     re.IGNORECASE,
 )
+_MEANS: Final = re.compile(
+    r"\b(?:with|use|using|through|via|by|from|in)\s+(?:(?:the|our|an?)\s+)?"
+    r"((?:(?!\b(?:in|on|for|to|before|under|and|of|not|never|instead|rather)\b)[^,.:;()])+)",
+    re.IGNORECASE,
+)
 _TOOL: Final = re.compile(
     r"(?<=[a-z,:;] )(?:Read|Edit|Write|MultiEdit|NotebookEdit|Grep|Glob|LS|WebFetch|WebSearch"
     r"|Task|Agent)\b|\b(?:mcp__\w+|apply_patch|read_file|write_file|run_shell_command)\b"
@@ -37,19 +51,35 @@ _RATHER: Final = re.compile(r"`([^`]+)`,? (?:not|instead of|rather than) `[^`]+`
 _NOUN: Final = re.compile(r"\b(?:an?|each|every|any) (\w+)(?: or (\w+))?")
 
 
-def profile(text: str, *, of_error: bool) -> dict[str, Any]:
+def worn_by(prompts: Iterable[str]) -> dict[str, float]:
+    """Return what a term still tells in a scope, and a kind of work, by all that was asked there.
+
+    Returns:
+        term -> 1 less the share of prompts that hold it over `_WORN_OUT`, at least `QUIET`; a term
+        that is not there tells all.
+    """
+    asked = [Sought(prompt_words(text)) for text in prompts]
+    held = Counter(term for one in asked for term in one.terms())
+    most = _WORN_OUT * (len(asked) + _IMAGINED)
+    return {term: round(max(QUIET, 1 - count / most), 3) for term, count in held.items()}
+
+
+def profile(text: str, worn: Mapping[str, float], *, of_error: bool) -> dict[str, Any]:
     """Return a lesson's profile, a JSON object.
 
     Args:
         text: of the lesson.
+        worn: what terms and kinds of work still tell in its scope, see `worn_by`.
         of_error: it was learned from failed calls: then it bears on what it names and on its
             occasion, for the rest of its words is ours.
 
     Returns:
         weights: its terms, each with how much it says. kinds: the kinds of work that a term belongs
         to; a quoted command's words belong to none. occasion: the terms of the clause that says
-        when it holds ("before you commit"). unwanted: those of what it speaks against. tools, acts,
-        commands, rather: what of a call it holds for, see `tasks.calls.bears`.
+        when it holds ("before you commit"). unwanted: those of what it speaks against. means: those
+        of what is to be used ("with pnpm"). worn: of its terms and kinds, what those still tell
+        that tell less. tools, acts, commands, rather: what of a call it holds for, see
+        `tasks.calls.bears`.
     """
     commands = {term for quoted in _QUOTED.findall(text) for term in terms(quoted)}
     weights = _weights(text, commands)
@@ -59,12 +89,16 @@ def profile(text: str, *, of_error: bool) -> dict[str, Any]:
     unwanted = {t for t in _within(_UNWANTED, text, weights) if weights[t] >= 1} - occasion
     if of_error and (kept := occasion or commands & weights.keys()):
         weights = {term: weight for term, weight in weights.items() if term in kept}
+    means = {t for t in _within(_MEANS, text, weights) if weights[t] >= 1} - occasion - unwanted
     kinds = {t: list(WORK[t]) for t in weights if t in WORK and t not in commands}
+    told = {*weights, *(kind_term(kind) for of_term in kinds.values() for kind in of_term)}
     return {
         "weights": weights,
         "kinds": kinds,
         "occasion": sorted(occasion),
         "unwanted": sorted(unwanted & weights.keys()),
+        "means": sorted(means),
+        "worn": {term: worn[term] for term in sorted(told & worn.keys())},
         **(_grounds(text, occasion, weights) if of_error else {}),
     }
 
@@ -86,7 +120,10 @@ def _grounds(text: str, occasion: set[str], weights: Mapping[str, float]) -> dic
 
 def _weights(text: str, commands: set[str]) -> dict[str, float]:
     weights: dict[str, float] = {}
-    for token in tokens(text):
+    said = tokens(text)
+    for token, after in zip_longest(said, said[1:], fillvalue=""):
+        if after in _CARRIED:
+            continue
         odd = not token.isalpha() or not token[1:].islower()
         for term in terms_of(token):
             if term not in FUNCTION_WORDS and (len(term) > 1 or term == "r"):

@@ -20,6 +20,7 @@ from tasks.embedding.space import WORDS, Space
 from tasks.hooks.contract import happening
 from tasks.hooks.moments import Point, due
 from tasks.prime import MOST, Lessons, Moment, profile_of, select
+from tasks.profiles import worn_by
 from tasks.ranking import Asked
 
 _CASES = Path(__file__).parent / "cases" / "prime"
@@ -54,6 +55,12 @@ class Project:
     @property
     def texts(self) -> list[str]:
         return [str(row["text"]) for row in self.rows]
+
+    @property
+    def profiles(self) -> tuple[dict[str, Any], ...]:
+        """Return the lessons' profiles; the project's prompts are its history as well."""
+        worn = worn_by(case.words for case in self.cases if case.moment is Moment.PROMPT)
+        return tuple(profile_of(row, worn) for row in self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +153,7 @@ def _lessons(whose: Project, space: Space | None) -> Lessons:
     if key not in _shelves:
         empty = np.zeros((len(whose.rows), 0), dtype=np.float32)
         vectors = empty if space is None else space.documents(whose.texts, lambda _: None)
-        _shelves[key] = Lessons(whose.rows, tuple(map(profile_of, whose.rows)), vectors)
+        _shelves[key] = Lessons(whose.rows, whose.profiles, vectors)
     return _shelves[key]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC
 from typing import Any
@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.bearing import CUT
+from tasks.bearing import BY_WORDS, CUT, Sought, relevance
 from tasks.domain.holdout import held_out
 from tasks.embedding.space import WORDS, Gauge
 from tasks.prime import Candidate, Lessons, Moment, Selection, block, profile_of, select
+from tasks.profiles import worn_by
 from tasks.ranking import Asked
 from tests.prime_cases import errors, projects
 
 MODEL = Gauge(base=0.0, by_cosine=0.35, by_words=0.65)
 AS_FITTED = {
-    Moment.PROMPT: (0.054, 0.592),
-    Moment.END: (0.024, 0.654),
+    Moment.PROMPT: (0.043, 0.425),
+    Moment.END: (0.024, 0.577),
     Moment.TOOL: (0.030, 0.0),
 }
 """The most false alarms and false silences of each moment."""
@@ -115,7 +116,7 @@ def test_no_more_are_shown_than_there_is_room_for() -> None:
 
 def relevances(lessons: list[dict[str, Any]], words: str, moment: Moment) -> list[float]:
     """Return how relevant each lesson is, by words alone."""
-    profiles = tuple(map(profile_of, lessons))
+    profiles = tuple(profile_of(one, {}) for one in lessons)
     found = Lessons(tuple(lessons), profiles, np.zeros((len(lessons), 0), dtype=np.float32))
     touched = {one.id: one.relevance for one in found.candidates(Asked(words, None, WORDS), moment)}
     return [touched.get(one["id"], 0.0) for one in lessons]
@@ -132,16 +133,60 @@ def test_a_stranger_has_no_relevance_and_what_is_asked_has() -> None:
     assert max(relevances(lessons, "what is the capital of France", Moment.PROMPT)) == 0.0
 
 
+def test_what_most_prompts_of_a_scope_hold_tells_little_there() -> None:
+    lesson = {**row("0"), "text": "Headlines of a post are plain"}
+    of_posts = worn_by(["write a post", "shorten the post", "publish the post"] * 20)
+    sought = Sought("the post is too long")
+
+    def by(worn: Mapping[str, float]) -> float:
+        return relevance(profile_of(lesson, worn), sought, BY_WORDS)
+
+    assert by(of_posts) < CUT < by({})
+    assert by(worn_by(["what now", "go on"] * 30)) == by({})
+    assert by(worn_by(["write a post"])) >= CUT, "one prompt tells little of a scope"
+
+
+def test_who_pushes_something_through_does_not_push() -> None:
+    through = {**row("0"), "text": "Don't push through the migrations on the server"}
+    plain = {**row("1"), "text": "Don't push to the server before noon"}
+
+    assert relevances([through, plain], "push it", Moment.PROMPT)[0] < CUT
+    assert relevances([through, plain], "push it", Moment.PROMPT)[1] >= CUT
+    assert relevances([through], "run the migrations", Moment.PROMPT)[0] >= CUT
+
+
+def test_a_word_bears_more_in_an_order_than_in_a_remark() -> None:
+    lessons = [{**row("0"), "text": "Figures are SVG"}]
+    (ordered,) = relevances(lessons, "ok, please make a figure of it", Moment.PROMPT)
+    (remarked,) = relevances(lessons, "ok, please, the figure of it", Moment.PROMPT)
+
+    assert ordered > remarked
+
+
+@pytest.mark.parametrize(
+    ("reply", "bears"),
+    [
+        ("I installed the packages with npm.", True),
+        ("I installed the packages with pnpm.", False),
+        ("The tests pass.", False),
+    ],
+)
+def test_a_reply_that_names_other_means_than_the_wanted_strays(reply: str, *, bears: bool) -> None:
+    lessons = [{**row("0"), "text": "Always install the packages with pnpm in this repo."}]
+
+    assert (relevances(lessons, reply, Moment.END)[0] >= CUT) is bears
+
+
 def test_likeness_of_meaning_adds_to_what_words_say() -> None:
     lesson = {**row("0"), "text": "Use pnpm in this repository"}
     along = np.array([[1.0, 0.0]], dtype=np.float32)
-    lessons = Lessons((lesson,), (profile_of(lesson),), along)
+    lessons = Lessons((lesson,), (profile_of(lesson, {}),), along)
 
-    def relevance(vector: list[float]) -> float:
+    def bearing(vector: list[float]) -> float:
         asked = Asked("install zod", np.array(vector, dtype=np.float32), MODEL)
         return lessons.candidates(asked, Moment.PROMPT)[0].relevance
 
-    assert relevance([1.0, 0.0]) > relevance([0.0, 1.0]) > 0
+    assert bearing([1.0, 0.0]) > bearing([0.0, 1.0]) > 0
 
 
 @pytest.mark.parametrize(
@@ -194,4 +239,4 @@ def test_the_block_is_quoted_dated_data() -> None:
     text = block([hostile], lambda at: at.astimezone(UTC).date().isoformat())
 
     assert text.count("</everest-memory>") == 1
-    assert "2026-03-04, corroborated lesson: “" in text
+    assert "2026-03-04, corroborated lesson in the person's words: “" in text

@@ -23,7 +23,7 @@ def lessons(trust: str = "corroborated") -> Lessons:
         "text": "We always use pnpm in this repo.",
         "gist": GIST,
     }
-    return Lessons((row,), (profile_of(row),), np.zeros((1, 0), dtype=np.float32))
+    return Lessons((row,), (profile_of(row, {}),), np.zeros((1, 0), dtype=np.float32))
 
 
 def event(text: str, kind: EventKind, role: Role = Role.USER) -> Event:

@@ -17,20 +17,24 @@ import orjson
 from tasks.domain.clock import instant
 from tasks.durable import make_folder
 from tasks.prime import looked_up, profile_of, said
+from tasks.profiles import worn_by
+from tasks.store.view import PRIME
 
-NAME: Final = "prime"
-"""The folder, in that of the scope."""
+_HISTORY: Final = 1000
+"""The prompts, the newest, that tell which words are worn in a scope."""
 
 
-def save(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+def save(folder: Path, rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> None:
     """Write the index of a scope's lessons into its folder; durability is the publisher's business.
 
     Args:
         folder: the scope's, which exists.
         rows: the lessons as published.
+        prompts: what the person said in the scope, oldest first.
     """
-    place = make_folder(folder / NAME)
-    profiles = [profile_of(row) for row in rows]
+    place = make_folder(folder / PRIME)
+    worn = worn_by(prompts[-_HISTORY:]) if rows else {}
+    profiles = [profile_of(row, worn) for row in rows]
     _save_postings(place, sorted(_postings(profiles)))
     starts = [0]
     with (place / "lessons.jsonl").open("wb") as file:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from tasks.hooks.plain import Row
 
 
+PRIME = "prime-2"
+
+
 class View:
     """One publication.
 
@@ -55,7 +58,7 @@ class View:
     def lessons(self, scope: tuple[str, ...]) -> Lessons | None:
         """Return the lessons of a scope, None when nothing was published in it."""
         folder = self._scopes.get(scope)
-        place = f"{self._folder}/scopes/{folder}/prime"
+        place = f"{self._folder}/scopes/{folder}/{PRIME}"
         try:
             return Lessons(place) if folder else None
         except FileNotFoundError:  # published before there was an index for hooks

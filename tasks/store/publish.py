@@ -37,7 +37,7 @@ from tasks.store.shelves import (
     tombstone_digests,
     units_of,
 )
-from tasks.store.view import Manifest, ScopeEntry, View, current
+from tasks.store.view import PRIME, Manifest, ScopeEntry, View, current
 from tasks.waypoints import passing
 
 _KEPT = 2
@@ -164,7 +164,7 @@ def _stamps(store: Store, space: str) -> list[tuple[Scope, str]]:
         "FROM scope_changes LEFT JOIN vector_changes "
         "USING (owner_id, owner_type, app_id, project_id) ORDER BY ALL"
     )
-    return [(Scope(*row[:4]), f"{row[4]} {row[5]} {space}") for row in rows]
+    return [(Scope(*row[:4]), f"{row[4]} {row[5]} {space} {PRIME}") for row in rows]
 
 
 def _offsets(store: Store) -> dict[str, int]:
@@ -203,7 +203,8 @@ def _save(folder: Path, units: Sequence[Unit], passages: Sequence[Passage]) -> N
     _save_rows(folder, (one.row for one in both))
     lessons = [row for row, unit in enumerate(units) if unit.row["unit"] == "lesson"]
     np.save(folder / "lessons.npy", np.array(lessons, dtype=np.int64), allow_pickle=False)
-    index.save(folder, [units[row].row for row in lessons])
+    prompts = [one.row["text"] for one in passages if one.row["kind"] == "person"]
+    index.save(folder, [units[row].row for row in lessons], prompts)
     _save_array(folder, "at", [one.at for one in both])
     _save_array(folder, "strength", [unit.strength for unit in units] + [0.0] * len(passages))
     _save_array(folder, "as-of", [unit.as_of for unit in units] + [0.0] * len(passages))

@@ -25,6 +25,8 @@ from tasks.embedding.index import Lexical
 from tasks.errors import ViewDamaged, ViewGone
 
 VERSION: Final = 1
+PRIME: Final = "prime-2"
+"""The folder of the prime index in that of a scope; its number grows with what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +171,18 @@ class ScopeView:
         with _as_published(path, self._manifest):
             listed: NDArray[np.int64] = np.load(path, mmap_mode="r")
         return listed
+
+    @functools.cached_property
+    def profiles(self) -> tuple[dict[str, Any], ...]:
+        """Return what moments are compared with of each lesson, in the order of `lessons`.
+
+        None of a folder that was published before there was such an index.
+        """
+        path = self._folder / PRIME
+        if not path.exists():
+            return ()
+        with _as_published(path, self._manifest):
+            return tuple(line["profile"] for line in Table(path, "lessons"))
 
     def strengths(self, now: float) -> NDArray[np.float64]:
         """Return each row's strength at `now`, halved every 45 whole days; a passage has none."""

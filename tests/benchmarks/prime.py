@@ -4,7 +4,8 @@
 
 False alarms: the share of moments on which nothing bears at which a lesson is shown all the same.
 False silences: the share of lessons that bear on a moment which are not shown. Both on the half of
-the projects that the weights were fitted on, and on the other, per space and moment; `strangers` is
+the projects that the weights were fitted on, on the other, and on two projects whose moments are
+harder and were labelled later, before anything was changed; per space and moment. `strangers` is
 the share of moments at which a lesson of another project of the half would be shown, were they one
 (a little of it is right: some habits are of no one project). Then what a moment costs.
 """
@@ -31,7 +32,7 @@ from tasks.ranking import Asked
 from tests.prime_cases import Project, errors, projects
 
 MANY = 1_000
-HALVES = ("fit", "measure")
+HALVES = ("fit", "measure", "fresh")
 
 
 def figures(spaces: dict[str, Space | None]) -> list[dict[str, object]]:
@@ -53,7 +54,7 @@ def cost(found: list[Project]) -> dict[str, float]:
     known = [row for one in found for row in one.rows]
     rows = tuple(replace_words(known[at % len(known)], at // len(known)) for at in range(MANY))
     empty = np.zeros((MANY, 0), dtype=np.float32)
-    lessons = Lessons(rows, tuple(map(profile_of, rows)), empty)
+    lessons = Lessons(rows, tuple(profile_of(row, {}) for row in rows), empty)
     spent: dict[str, list[float]] = {}
     for one in found:
         for case in one.cases:

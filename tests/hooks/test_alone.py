@@ -31,6 +31,7 @@ from tasks.prime import Moment, Selection
 from tasks.ranking import Asked
 from tasks.shown import Shown
 from tasks.store import journal
+from tasks.store.view import PRIME
 from tests.hooks.homes import SESSION, Hooked, hooked, learn, publish_home
 from tests.store.build import EVERYWHERE, SCOPE, episode, lesson, put
 
@@ -45,7 +46,7 @@ TEXTS = [
     "Keep prices in cents.",
 ]
 PROMPTS = [
-    "please run pnpm test and then commit",
+    "please run pnpm test",
     "write the commit message for this",
     "install left-pad with npm",
     "push it to main",
@@ -123,6 +124,7 @@ def test_both_doors_have_the_same_numbers_and_names() -> None:
     assert heard.HEADLESS == MARK
     assert heard.LONGEST_NAME == contract.LONGEST_NAME
     assert tuple(USABLE) == alone._USABLE
+    assert published.PRIME == PRIME
 
 
 @pytest.mark.parametrize("moment", list(Moment))
@@ -348,7 +350,7 @@ def test_before_anything_was_published_there_is_silence(tmp_path: Path) -> None:
 
 
 def test_a_view_that_is_damaged_is_silence_and_a_count(hook: Hooked) -> None:
-    index = next((hook.place / "view").rglob("prime/rows.npy"))
+    index = next((hook.place / "view").rglob(f"{PRIME}/rows.npy"))
     index.write_bytes(b"")
 
     ran = hook.prompted(PROMPTS[0])
@@ -601,11 +603,11 @@ def test_of_a_crowd_of_ends_one_starts_the_reading(hook: Hooked, tmp_path: Path)
 
 
 def test_of_many_lessons_only_what_changed_is_indexed_again(hook: Hooked) -> None:
-    index = next((hook.place / "view").rglob("prime"))
+    index = next((hook.place / "view").rglob(PRIME))
     of = episode("all", "Answer in British English.", scope=EVERYWHERE)
     hook.home.commit(put(of), put(lesson(of, text="Answer in British English.")))
 
     publish_home(hook.home)
 
     assert index.exists()
-    assert len(list((hook.place / "view").rglob("prime"))) == 2
+    assert len(list((hook.place / "view").rglob(PRIME))) == 2

@@ -22,6 +22,7 @@ from tasks.embedding.hashed import Hashed
 from tasks.errors import ViewDamaged, ViewGone, WriteFailed
 from tasks.evidence.words import append_evidence, evidence_path
 from tasks.memory import Memory
+from tasks.prime import lessons_in
 from tasks.recall import Recalled, recall
 from tasks.sleep import run as sleeping
 from tasks.store import gateway, journal
@@ -316,6 +317,19 @@ def test_turns_become_passages_with_their_neighbours(house: Home) -> None:
         published(store)
     assert "p1" in passages(recalled(house.memory(), "invoice parser"))
     assert "g1" in passages(recalled(house.memory(), "who wrote the parser with a regex"))
+
+
+def test_what_words_tell_of_lessons_goes_by_what_the_person_asked(house: Home) -> None:
+    text = "The lexer is wrote by nobody."
+    of = episode("w", text)
+    with house.opened() as store:
+        gateway.commit(store, [*talk(house), put(of), put(lesson(of, text=text))], at=NOW)
+        published(store)
+    (view,) = house.memory().scopes(SCOPE)
+
+    (told,) = view.profiles
+    assert told["worn"].keys() == {"lexer"}, "not what the agent alone said"
+    assert lessons_in(view).profiles == (told,)
 
 
 def test_what_was_forgotten_is_no_passage_and_no_neighbours_context(house: Home) -> None:
