@@ -124,7 +124,7 @@ def errors(
 
 def _shown(lessons: Lessons, case: Case, space: Space | None) -> frozenset[str]:
     asked = Asked(case.words, None, WORDS)
-    if space is not None:
+    if space is not None and case.moment is Moment.PROMPT:
         asked = Asked(case.words, _query(space, case.words[:MEANING]), space.gauge)
     chosen = select(
         lessons.candidates(asked, case.moment),
@@ -137,15 +137,17 @@ def _shown(lessons: Lessons, case: Case, space: Space | None) -> frozenset[str]:
     return frozenset(str(row["id"]) for row in chosen.shown)
 
 
-_queries: dict[tuple[str, str], NDArray[np.float32]] = {}
+_queries: dict[str, dict[str, NDArray[np.float32]]] = {}
 _shelves: dict[tuple[str, str], Lessons] = {}
 
 
 def _query(space: Space, text: str) -> NDArray[np.float32]:
-    key = (space.name, text)
-    if key not in _queries:
-        _queries[key] = space.query(text)
-    return _queries[key]
+    """Return a prompt's vector; those of all prompts are made at once, which is quicker."""
+    if space.name not in _queries:
+        texts = sorted({case.words[:MEANING] for one in projects() for case in one.cases})
+        rows = space.documents(texts, lambda _: None)
+        _queries[space.name] = dict(zip(texts, rows, strict=True))
+    return _queries[space.name][text]
 
 
 def _lessons(whose: Project, space: Space | None) -> Lessons:

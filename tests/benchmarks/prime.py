@@ -25,7 +25,6 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # run by its path, not as a module
 
 from tasks.embedding.choose import choose
-from tasks.embedding.hashed import Hashed
 from tasks.embedding.space import WORDS, Space
 from tasks.prime import Lessons, Moment, profile_of
 from tasks.ranking import Asked
@@ -41,7 +40,7 @@ def figures(spaces: dict[str, Space | None]) -> list[dict[str, object]]:
     for half in HALVES:
         found = [one for one in projects() if one.half == half]
         for name, space in spaces.items():
-            for moment in Moment:
+            for moment in Moment if space is None else [Moment.PROMPT]:
                 own = errors(found, moment, space)
                 strangers = errors(found, moment, space, strange=True)
                 told = {"half": half, "space": name, "moment": moment.value}
@@ -82,7 +81,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON as the last line")
     given = parser.parse_args()
     model = choose("sentence-transformers", None, Path(tempfile.mkdtemp()) / "model.json").space
-    rows = figures({"words alone": None, "hashed": Hashed(), model.name: model})
+    rows = figures({"words alone": None, model.name: model})
     for row in rows:
         print(
             f"{row['half']:8} {row['moment']:12} {row['space']!s:34.34} "
