@@ -82,7 +82,11 @@ class Hooks:
         except _Gone:
             return
         agent, _, name = scope["path"].removeprefix(PATH).partition("/")
-        await _respond(send, await self.answer(agent, name, data))
+        leaving = asyncio.ensure_future(receive())  # what comes next is that the client leaves
+        try:
+            await _respond(send, await self.answer(agent, name, data, leaving.done))
+        finally:
+            leaving.cancel()
 
     def placed(self, admitted: Admitted, headers: Headers) -> Admitted:
         """Return a request that names no project as one of its conversation's, if it may be there.
@@ -97,8 +101,17 @@ class Hooks:
             return admitted
         return replace(admitted, grant=grant.narrowed(project))
 
-    async def answer(self, agent: str, name: str, data: bytes | None) -> bytes:
-        """Return what a hook is to print; nothing when anything goes wrong."""
+    async def answer(
+        self, agent: str, name: str, data: bytes | None, gone: Callable[[], bool]
+    ) -> bytes:
+        """Return what a hook is to print; nothing when anything goes wrong.
+
+        Args:
+            agent: as the path names it.
+            name: the event, likewise.
+            data: the hook's input, None for one that was too long.
+            gone: tells whether the client waits no longer: then nothing counts as told.
+        """
         one = happening(agent, name, data) if data is not None else None
         if one is None:
             self.counters.hooks.add("other", "unknown")
@@ -106,7 +119,7 @@ class Hooks:
         outcome, printed = FAILED, b""
         try:
             async with asyncio.timeout(self.budget):
-                outcome, printed = await self._answered(one)
+                outcome, printed = await self._answered(one, gone)
         except TimeoutError:
             outcome = LATE
             self._failed(one, LATE)
@@ -121,7 +134,7 @@ class Hooks:
         told = (self.places.spool, one.agent.value, one.name, kind)
         self.behind(partial(failures.note, *told, at=utc_now()))
 
-    async def _answered(self, one: Happening) -> tuple[str, bytes]:
+    async def _answered(self, one: Happening, gone: Callable[[], bool]) -> tuple[str, bytes]:
         if paused(self.places.home, now=utc_now()) is not None:
             return "paused", b""
         if isinstance(one.what, Ended | Compacting):
@@ -134,12 +147,16 @@ class Hooks:
             return where.why, b""
         if isinstance(point, Arriving):
             news = await asyncio.to_thread(self.priming.news, one, where)
-            return self._settled(one, where, lambda told: self.priming.hand_over(one, news, told))
+            return self._settled(
+                one, where, gone, lambda told: self.priming.hand_over(one, news, told)
+            )
         question = await self.questions.of(point.words)
         found = await asyncio.to_thread(
             self.priming.source.candidates, question, where, point.moment
         )
-        return self._settled(one, where, lambda told: self.priming.prime(one, point, found, told))
+        return self._settled(
+            one, where, gone, lambda told: self.priming.prime(one, point, found, told)
+        )
 
     def _noted(self, one: Happening) -> str:
         """Leave word that what was said is to be read; return what came of it."""
@@ -152,8 +169,12 @@ class Hooks:
         spool.note_end(self.places.spool, ended, at=utc_now())
         return "noted"
 
-    def _settled(self, one: Happening, where: MemoryScope, decide: Decide) -> tuple[str, bytes]:
+    def _settled(
+        self, one: Happening, where: MemoryScope, gone: Callable[[], bool], decide: Decide
+    ) -> tuple[str, bytes]:
         """Decide and take note of it in one go, so that two hooks at once never tell the same."""
+        if gone():
+            return LATE, b""
         told = self.priming.told(one, where)
         if isinstance(told, Silence):
             return told.why, b""

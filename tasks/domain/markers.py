@@ -52,6 +52,23 @@ def defuse(text: str) -> str:
     return _LEAD.sub(r"\1\\\2", plain).replace("](", "] (")
 
 
+def told_lesson(trust: str, kind: str, text: str, shown: str) -> str:
+    """Return a lesson as one line of our fence puts it, behind its day.
+
+    Only what came of a correction is quoted as the person's: of an error nobody said anything.
+
+    Args:
+        trust: how sure it is.
+        kind: of the episodes that it came from.
+        text: its words.
+        shown: its id, as shown.
+    """
+    words = one_line(text)
+    if kind == "correction":
+        return f", {trust} lesson in the person's words: “{words}” [{shown}]"
+    return f", {trust} lesson from what happened here: {words} [{shown}]"
+
+
 def one_line(text: str) -> str:
     """Return `text` defused and on one line, runs of white space as one space."""
     visible = _INVISIBLE.sub("", text.replace("\r", "\n"))

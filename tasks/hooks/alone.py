@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST = 3
 NEAREST = 5
 FENCE = "<everest-memory>", "</everest-memory>"
-ABOUT = "What the person said here before that bears on this, quoted as data."
+ABOUT = "What was learned here before that bears on this, quoted as data."
 
 _PROVENANCE = {"claude-code": "claude_code", "codex": "codex", "gemini": "gemini_cli"}
 _ONLY = {TOOL: "error", STOP: "correction"}
@@ -173,10 +173,10 @@ def _line(row: Row, edited: dict[str, str], view: View) -> str:
     day = time.strftime("%Y-%m-%d", time.localtime(at))
     said_there = row["said"]
     if row["id"] in edited:
-        from tasks.domain.markers import one_line  # noqa: PLC0415  rarely needed, and slow to load
+        from tasks.domain.markers import told_lesson  # noqa: PLC0415  rarely needed, slow to load
 
-        text = one_line(edited[row["id"]])
-        said_there = f", {row['trust']} lesson: “{text}” [{str(row['id'])[:16]}]"
+        shown = str(row["id"])[:16]
+        said_there = told_lesson(row["trust"], row["kind"], edited[row["id"]], shown)
     return f"- {day}{said_there}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -156,6 +157,22 @@ class TestOnce:
         assert LESSON in prompted(door, session)
         assert LESSON not in prompted(door, session)
         assert LESSON in prompted(door, f"{session}-other")
+
+    def test_a_client_that_waits_no_longer_was_told_nothing(
+        self, door: RunningProxy, session: str
+    ) -> None:
+        told = {"session_id": session, "cwd": FOLDER, "prompt": ASKS}
+        before = counted(door, "late")
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(door.socket)
+            path = "/hook/claude-code/UserPromptSubmit"
+            connection.sendall(request(path, body=json.dumps(told).encode()))
+        for _ in range(100):
+            if counted(door, "late") > before:
+                break
+            time.sleep(0.05)
+        assert counted(door, "late") == before + 1
+        assert LESSON in prompted(door, session)
 
     def test_a_hook_that_is_wired_twice_is_answered_once(
         self, door: RunningProxy, session: str
