@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from serving.cli.output import AsJson, put, say
 from serving.cli.progress import shown
 from tasks.compose import setting
+from tasks.domain.report import Reached
 from tasks.render.phrases import count
 
 Transcripts = Annotated[
@@ -164,13 +165,13 @@ def render(as_json: AsJson = False) -> None:
 
 
 def measure(as_json: AsJson = False) -> None:
-    """Show how often you had to repeat yourself, by day.
+    """Show how often you had to repeat yourself, by day, and which sessions were told what.
 
     Example: everest measure --json
     """
     from flows import measure as flow  # noqa: PLC0415
     from serving.cli.wherever import run_flow  # noqa: PLC0415
-    from tasks.render.rates import measures_section  # noqa: PLC0415
+    from tasks.render.rates import measures_section, reach_table  # noqa: PLC0415
 
     measures = run_flow(setting(), flow.measure, flow.rates)
     if as_json:
@@ -188,10 +189,13 @@ def measure(as_json: AsJson = False) -> None:
                         ("repeated_error", measures.repeated_error),
                     )
                 },
+                "reached": _reached(measures.reached),
             }
         )
     else:
-        say(measures_section(measures) or ["Nothing to measure yet: run `everest night` first."])
+        told = [*measures_section(measures), "", *reach_table(measures.reached)]
+        nothing = ["Nothing to measure yet: run `everest night` first."]
+        say(told if any(told) else nothing)
 
 
 def rebuild(as_json: AsJson = False) -> None:
@@ -209,6 +213,14 @@ def rebuild(as_json: AsJson = False) -> None:
         put({"records": rebuilt.records, "digest": digest})
     else:
         say(f"{count(rebuilt.records, 'record')} replayed. The store's digest is {digest}")
+
+
+def _reached(found: Reached) -> dict[str, Any]:
+    whole, *lessons = (
+        {**asdict(one), "nowhere": one.nowhere} for one in (found.whole, *found.lessons)
+    )
+    since = str(found.since) if found.since else None
+    return {"since": since, "whole": whole, "lessons": lessons}
 
 
 def _counted(counts: dict[str, int]) -> str:

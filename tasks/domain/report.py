@@ -17,7 +17,8 @@ class Ingested:
     """What was read. `read == used + set_aside + duplicates + failed`.
 
     Attributes:
-        files: transcript files looked at; `changed`: those that were new or had grown.
+        files: transcript files looked at in the last run; `changed`: those that were new or had
+            grown in any run that is told of.
         failed: lines that are no JSON object.
         episodes: new episodes by kind, in the order in which they are to be named.
     """
@@ -142,16 +143,56 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """In how many sessions a lesson was in which channel; with no lesson, any of them.
+
+    Attributes:
+        sessions: all that were of its project and went on when it was known already.
+        hook, proxy, file: told by that channel; `told`: by any, each session once.
+        held_out: told by none, and held out by at least one.
+    """
+
+    lesson: str = ""
+    text: str = ""
+    project: str = ""
+    sessions: int = 0
+    hook: int = 0
+    proxy: int = 0
+    file: int = 0
+    told: int = 0
+    held_out: int = 0
+
+    @property
+    def nowhere(self) -> int:
+        """Return in how many it was neither told nor held out."""
+        return self.sessions - self.told - self.held_out
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Sessions by what they were told since a local day: in sum, and for each lesson in use."""
+
+    since: date | None = None
+    whole: Reach = field(default_factory=Reach)
+    lessons: tuple[Reach, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Measures:
     """How often the person repeated a correction, and how often an error came back.
 
+    Both rates list the same days, those of the window, also where one of them has nothing.
+
     Attributes:
-        person_turns: turns of the person's in the same window, for the figure per 100.
+        person_turns: turns of the person's in the sessions that went on in the window, for the
+            figure per 100.
+        reached: which sessions were told something, and which may be compared with them.
     """
 
     repeat_yourself: Rate = field(default_factory=Rate)
     repeated_error: Rate = field(default_factory=Rate)
     person_turns: int = 0
+    reached: Reached = field(default_factory=Reached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +253,8 @@ class NightReport:
 
     Attributes:
         day: the local date of the morning.
-        first: no night ran before this one.
+        first: no night was completed before this one.
+        again: an earlier night of the same day left a report, which this one goes on with.
         refused: writes the gateway refused, counted by reason.
         held: texts a person has to look at before they may become lessons.
         unsure: file changes that could mean two things.
@@ -224,6 +266,7 @@ class NightReport:
 
     day: date
     first: bool = False
+    again: bool = False
     ingested: Ingested = field(default_factory=Ingested)
     learned: tuple[Learned, ...] = ()
     strengthened: tuple[Strengthened, ...] = ()

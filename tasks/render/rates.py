@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from tasks.domain.report import DayShare, Delegation, Measures, Rate
+from tasks.domain.ids import shown
+from tasks.domain.report import DayShare, Delegation, Measures, Rate, Reach, Reached
 from tasks.render.phrases import count, short_day
 
 MOST_DAYS: Final = 14
+ENOUGH: Final = 10
+"""Sessions on either side from which on a comparison is worth a look."""
+_FEW: Final = f": too few to compare yet, which takes {ENOUGH} on either side"
+_CELL: Final = 60
 _BARS: Final = "▁▂▃▄▅▆▇█"
 
 
@@ -27,7 +32,49 @@ def measures_section(measures: Measures) -> list[str]:
         )
     if errors.whole:
         lines.append(f"- {_share(errors)} of the errors had happened before.{_spark(errors)}")
+    lines += reach_lines(measures.reached)
     return [*lines, "", *_by_day(mine, errors)]
+
+
+def reach_lines(found: Reached) -> list[str]:
+    """Return the line on who was told something; none with no session."""
+    whole = found.whole
+    if not whole.sessions or found.since is None:
+        return []
+    few = "" if min(whole.told, whole.sessions - whole.told) >= ENOUGH else _FEW
+    line = (
+        f"- Of {count(whole.sessions, 'conversation')} since {short_day(found.since)}, "
+        f"{whole.told} were told a lesson, {whole.held_out} were held out to compare with, "
+        f"and in {whole.nowhere} none was in any channel{few}."
+    )
+    return [line]
+
+
+def reach_table(found: Reached) -> list[str]:
+    """Return who was told what, by lesson and in sum; nothing with no session."""
+    if not found.whole.sessions:
+        return []
+    return [
+        "## Who was told what",
+        "",
+        *reach_lines(found),
+        "",
+        "| lesson | sessions | by a hook | by the proxy | by the file | held out | in no channel |",
+        "|:--|--:|--:|--:|--:|--:|--:|",
+        *(_reach_row(f"{shown(one.lesson)} {_cut(one.text)}", one) for one in found.lessons),
+        _reach_row("any of them", found.whole),
+    ]
+
+
+def _reach_row(name: str, one: Reach) -> str:
+    told = f"{one.hook} | {one.proxy} | {one.file}"
+    return f"| {name} | {one.sessions} | {told} | {one.held_out} | {one.nowhere} |"
+
+
+def _cut(text: str) -> str:
+    """Return the beginning of a lesson as a cell of a table takes it."""
+    short = text if len(text) <= _CELL else text[: _CELL - 1] + "…"
+    return short.replace("|", "\\|")
 
 
 def delegation_section(found: Delegation) -> list[str]:

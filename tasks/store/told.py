@@ -49,7 +49,7 @@ family AS (
 """A row for each lesson and each that lives on in it."""
 
 TOLD: Final = f"""
-(WITH RECURSIVE {_FAMILY}, {_BEGUN}, points AS (
+(WITH RECURSIVE {_FAMILY}, {_BEGUN}, points AS NOT MATERIALIZED (
   SELECT e.lesson_id, {_KEYS}, e.session_id, e."at" AS since, e.channel, e.disposition
   FROM exposures e WHERE {_own("e")} AND e.session_id <> ''
   UNION ALL
