@@ -65,7 +65,7 @@ def test_a_store_with_no_session_tells_nothing(house: Home) -> None:
 def test_it_is_told_with_how_little_can_be_said_by_it(house: Home) -> None:
     found = counted(house)
     (line,) = reach_lines(found)
-    assert "Of 6 conversations since Tue 19 May, 2 were told a lesson, 1 were held out" in line
+    assert "Of 6 conversations since 19 May 2026, 2 were told a lesson, 1 were held out" in line
     assert "too few to compare" in line
     assert reach_table(found)[-1] == "| any of them | 6 | 1 | 2 | 0 | 1 | 3 |"
     many = Reached(found.since, Reach(sessions=20, told=10, held_out=5))

@@ -9,7 +9,7 @@ from typing import Final
 
 from tasks.domain.ids import shown
 from tasks.domain.report import DayShare, Delegation, Measures, Rate, Reach, Reached
-from tasks.render.phrases import count, short_day
+from tasks.render.phrases import count, long_date, short_day
 
 MOST_DAYS: Final = 14
 ENOUGH: Final = 10
@@ -43,7 +43,7 @@ def reach_lines(found: Reached) -> list[str]:
         return []
     few = "" if min(whole.told, whole.sessions - whole.told) >= ENOUGH else _FEW
     line = (
-        f"- Of {count(whole.sessions, 'conversation')} since {short_day(found.since)}, "
+        f"- Of {count(whole.sessions, 'conversation')} since {long_date(found.since)}, "
         f"{whole.told} were told a lesson, {whole.held_out} were held out to compare with, "
         f"and in {whole.nowhere} none was in any channel{few}."
     )
