@@ -2,6 +2,8 @@
 
 Repeat-yourself: the share of corrections that an earlier session of the same project had already
 heard, by key or by meaning. Repeated error: the same over error class, tool and first command word.
+Invariant: all that is told, by whichever command, is of one window, and what went before it counts
+only as what was already heard.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime, time, tzinfo
 from typing import Final
 
 import numpy as np
@@ -27,6 +29,8 @@ from tasks.sleep.run import vectors_of_scope
 from tasks.store import reads
 from tasks.store.handle import Store
 
+DAYS: Final = 14
+"""Local days in the window: the last ones that had a correction or an error."""
 _BLOCK: Final = 1_024
 
 
@@ -42,7 +46,7 @@ class Said:
 
 
 def measure(store: Store, space: Space, *, zone: tzinfo) -> Measures:
-    """Return both rates by local day, over every project of the store.
+    """Return both rates by local day in the window, over every project of the store.
 
     Args:
         store: the open store.
@@ -51,14 +55,18 @@ def measure(store: Store, space: Space, *, zone: tzinfo) -> Measures:
     """
     corrections: Counter[tuple[date, bool]] = Counter()
     errors: Counter[tuple[date, bool]] = Counter()
-    turns = 0
-    for scope in reads.scopes(store.database):
+    scopes = reads.scopes(store.database)
+    for scope in scopes:
         frame = reads.episode_frame(store.database, scope)
         vectors = vectors_of_scope(store, scope, space)
         corrections.update(_repeats(_corrections(frame, scope, vectors, zone), vectors, space))
         errors.update(_repeats(_errors(frame, scope, zone), vectors, space))
-        turns += reads.person_turns(store.database, scope)
-    return Measures(_rate(corrections), _rate(errors), turns)
+    window = sorted({day for day, _ in (*corrections, *errors)})[-DAYS:]
+    if not window:
+        return Measures()
+    since = datetime.combine(window[0], time.min, zone)
+    turns = sum(reads.person_turns(store.database, scope, since=since) for scope in scopes)
+    return Measures(_rate(corrections, window), _rate(errors, window), turns)
 
 
 def repeated(said: Sequence[Said], matrix: NDArray[np.float32], cut: float) -> list[bool]:
@@ -121,11 +129,10 @@ def _said(episode: Episode, key: str, row: int, zone: tzinfo) -> Said:
     return Said(local_day(episode.at, zone), episode.at, episode.session_id, key, row)
 
 
-def _rate(counted: Counter[tuple[date, bool]]) -> Rate:
-    days = sorted({day for day, _ in counted})
+def _rate(counted: Counter[tuple[date, bool]], window: Sequence[date]) -> Rate:
     return Rate(
         tuple(
             DayShare(day, counted[day, True], counted[day, True] + counted[day, False])
-            for day in days
+            for day in window
         )
     )

@@ -18,12 +18,11 @@ from tasks.domain.canon import canon
 from tasks.domain.clock import local_day
 from tasks.domain.ids import note_id
 from tasks.domain.proposals import SessionFacts
-from tasks.domain.ran import Ran
+from tasks.domain.ran import Ran, completed_nights
 from tasks.domain.report import (
     Measures,
     NightReport,
     Question,
-    Rate,
     StageTime,
 )
 from tasks.durable import swap_file
@@ -43,7 +42,6 @@ from tasks.store import reads
 from tasks.store.reads import Ids
 from tasks.waypoints import passing
 
-MEASURED_DAYS: Final = 14
 _MOST_PROBLEMS: Final = 10
 _MOST_HELD: Final = 5
 _MARK: Final = re.compile(r"<!-- everest:night (\{.*\}) -->")
@@ -86,7 +84,7 @@ def morning(run: Run, parts: Parts) -> NightReport:
     last = _last_mark(run)
     today = last is not None and last.day == day.isoformat()
     now = _mark(run, last if today else None, last)
-    report = _report(run, parts, day, now)
+    report = replace(_report(run, parts, day, now), first=_first(run, last), again=today)
     if now.since != run.after:
         own = replace(now, since=run.after, runs_since=last.runs if last else 0)
         report = replace(report, alone=_report(run, parts, day, own))
@@ -106,6 +104,11 @@ def _last_mark(run: Run) -> _Mark | None:
     except OSError:
         return None
     return _parsed(found[1]) if found else None
+
+
+def _first(run: Run, last: _Mark | None) -> bool:
+    """Tell whether there was no night yet; one whose report is gone was one too."""
+    return last is None and not completed_nights(runs_before(run.store.places.runs, run.key))
 
 
 def _parsed(mark: str) -> _Mark | None:
@@ -140,7 +143,6 @@ def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
     gathered = Gathered(run, names, mark.since)
     return NightReport(
         day=day,
-        first=mark.since == 0,
         ingested=found.read,
         learned=tuple(gathered.learned()),
         strengthened=tuple(gathered.strengthened()),
@@ -149,7 +151,7 @@ def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
         refused=found.refused,
         held=(*gathered.asked(), *_held(run, parts, names)),
         bets=gathered.bets(found.instants),
-        measures=recent(parts.measures),
+        measures=parts.measures,
         delegation=delegation(_sessions(run), now=run.at, zone=run.settings.zone),
         shelf=gathered.shelf(parts.rendered),
         unsure=parts.reconciled.questions,
@@ -163,15 +165,6 @@ def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
 def _sessions(run: Run) -> Iterator[SessionFacts]:
     for scope in reads.scopes(run.store.database):
         yield from reads.sessions(run.store.database, scope)
-
-
-def recent(measures: Measures) -> Measures:
-    """Return the measures over the last days on which there was anything to measure."""
-    return replace(
-        measures,
-        repeat_yourself=Rate(measures.repeat_yourself.days[-MEASURED_DAYS:]),
-        repeated_error=Rate(measures.repeated_error.days[-MEASURED_DAYS:]),
-    )
 
 
 def _held(run: Run, parts: Parts, names: dict[str, str]) -> Iterator[Question]:

@@ -56,8 +56,9 @@ class _Tally:
     def add(self, record: Record) -> None:
         self.refused.update(op["reason"] for op in record.ops if op["op"] == "refusal")
         for path, state in record.ingest.items():
-            self._paths.add(path)
-            self._lines.update(state.get("gained", {}))
+            if "gained" in state:  # a transcript; the relay's files are none
+                self._paths.add(path)
+                self._lines.update(state["gained"])
         for op in record.ops if record.ingest else ():
             self._add_op(op)
 

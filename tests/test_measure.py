@@ -12,7 +12,7 @@ import numpy as np
 from tasks.domain.report import Measures
 from tasks.domain.units import Episode, EpisodeKind, Grounding
 from tasks.embedding.hashed import Hashed
-from tasks.measure import Said, measure, repeated
+from tasks.measure import DAYS, Said, measure, repeated
 from tasks.sleep import run as sleeping
 from tasks.store import gateway
 from tests.store.build import (
@@ -102,6 +102,38 @@ def test_a_day_is_that_of_the_persons_zone(house: Home) -> None:
     assert [day.day for day in rate.days] == [date(2026, 5, 2)]
 
 
+def test_only_the_last_days_with_anything_count_and_the_earlier_ones_were_heard(
+    house: Home,
+) -> None:
+    alike = [again(f"m{n}", days=2 * n) for n in range(DAYS + 1)]
+    found = measured(house, *alike, error("e", days=1))
+    mine, errors = found.repeat_yourself, found.repeated_error
+    assert (mine.part, mine.whole) == (DAYS, DAYS)
+    assert mine.days[0].day == date(2026, 5, 3)
+    assert (errors.part, errors.whole) == (0, 0)
+
+
+def test_both_rates_list_the_same_days(house: Home) -> None:
+    found = measured(house, episode("a"), error("b", days=1), again("c", days=2))
+    days = [
+        [day.day for day in rate.days] for rate in (found.repeat_yourself, found.repeated_error)
+    ]
+    assert days[0] == days[1]
+    assert [day.whole for day in found.repeat_yourself.days] == [1, 0, 1]
+    assert [day.whole for day in found.repeated_error.days] == [0, 1, 0]
+
+
+def test_the_persons_turns_are_those_of_the_window(house: Home) -> None:
+    with house.opened() as store:
+        before, into = EARLIER + timedelta(hours=1), EARLIER + DAY
+        long_ago = session("a", ended=before, person_turns=("1", "2", "3"))
+        overnight = session("b", ended=into, person_turns=("4", "5"))
+        corrected = [again(f"m{n}", days=n) for n in range(1, DAYS + 1)]
+        gateway.commit(store, [put(long_ago), put(overnight), put(episode("a"))], at=NOW)
+        gateway.commit(store, [put(one) for one in corrected], at=NOW)
+        assert measure(store, Hashed(), zone=UTC_ZONE).person_turns == 2
+
+
 def test_an_error_comes_back_by_class_tool_and_command(house: Home) -> None:
     found = measured(
         house,
@@ -120,6 +152,7 @@ def test_the_persons_turns_are_counted_over_all_projects(house: Home) -> None:
     with house.opened() as store:
         here, there = session("a"), replace(session("b", scope=ELSEWHERE), person_turns=("1", "2"))
         gateway.commit(store, [put(here), put(there)], at=NOW)
+        gateway.commit(store, [put(episode("a"))], at=NOW)
         assert measure(store, Hashed(), zone=UTC_ZONE).person_turns == 3
 
 

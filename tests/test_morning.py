@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from tasks.compose import Setting
 from tasks.demo import write_week
 from tasks.domain.project import Identified
 from tasks.domain.proposals import Actor
+from tasks.domain.ran import NIGHTLY
 from tasks.domain.report import NightReport
 from tasks.errors import StoreError
 from tasks.morning import Parts, morning
-from tasks.night import Run
+from tasks.night import Run, opened
+from tasks.runs import new_run
 from tasks.said import decide, remember
 from tasks.steps import PLAIN
 from tests.store.build import (
@@ -74,7 +77,8 @@ def test_the_same_day_again_hides_nothing_and_the_next_day_begins_anew(
     first, second, third = nights(house, root, timedelta(), timedelta(hours=1), DAY)
     assert second.learned == first.learned
     assert third.learned == ()
-    assert (first.first, second.first, third.first) == (True, True, False)
+    assert (first.again, second.again, third.again) == (False, True, False)
+    assert (first.first, second.first, third.first) == (True, False, False)
 
 
 def test_a_run_that_says_nothing_new_leaves_the_file(house: Home, root: Path) -> None:
@@ -82,6 +86,52 @@ def test_a_run_that_says_nothing_new_leaves_the_file(house: Home, root: Path) ->
     before = house.places.morning.read_bytes()
     nights(house, root, timedelta(hours=1))
     assert house.places.morning.read_bytes() == before
+
+
+def said_once_more(root: Path) -> None:
+    """Let a conversation grow by a line that teaches nothing."""
+    path = max(root.rglob("*.jsonl"))
+    *_, last = path.read_bytes().splitlines()
+    path.write_bytes(path.read_bytes() + last.replace(b'"uuid":"', b'"uuid":"f') + b"\n")
+
+
+def test_a_third_night_of_a_day_tells_its_own_and_is_no_first_one(house: Home, root: Path) -> None:
+    nights(house, root, timedelta(), timedelta(hours=1))
+    assert "This was the first night." in house.places.morning.read_text("utf-8")
+    said_once_more(root)
+    (third,) = nights(house, root, timedelta(hours=2))
+    summary = house.places.morning.read_text("utf-8").splitlines()[2]
+    assert "first night" not in summary
+    own, _, day = summary.partition(" All of today together, as told below: ")
+    assert "12 conversations" not in own
+    assert day.startswith("read 12 conversations and learned ")
+    assert third.alone is not None
+    assert third.alone.ingested.changed == 1
+
+
+def test_what_was_read_of_folders_that_are_gone_is_no_share_of_those_that_are_left(
+    house: Home, root: Path
+) -> None:
+    nights(house, root, timedelta())
+    for path in [*root.rglob("*.jsonl")][1:]:
+        path.unlink()
+    said_once_more(root)
+    (report,) = nights(house, root, timedelta(hours=1))
+    assert (report.ingested.files, report.ingested.changed) == (1, 12)
+    text = house.places.morning.read_text("utf-8")
+    assert "12 of 1 " not in text
+    assert "12 transcripts had something new" in text
+
+
+def test_a_night_whose_report_was_thrown_away_does_not_make_the_next_the_first(
+    house: Home, root: Path
+) -> None:
+    where = Setting(house.settings, house.places, (root,), None)
+    with opened(where, new_run(NIGHTLY), at=NOW) as run:
+        assert night(run).first
+    house.places.morning.unlink()
+    (report,) = nights(house, root, DAY)
+    assert not report.first
 
 
 def broken_off(house: Home, at: datetime) -> None:

@@ -11,6 +11,7 @@ import typer
 from serving.cli.output import AsJson, put, say
 from serving.cli.progress import shown
 from tasks.compose import setting
+from tasks.domain.clock import local_day, utc_now
 from tasks.domain.report import Reached
 from tasks.render.phrases import count
 
@@ -173,7 +174,8 @@ def measure(as_json: AsJson = False) -> None:
     from serving.cli.wherever import run_flow  # noqa: PLC0415
     from tasks.render.rates import measures_section, reach_table  # noqa: PLC0415
 
-    measures = run_flow(setting(), flow.measure, flow.rates)
+    where = setting()
+    measures = run_flow(where, flow.measure, flow.rates)
     if as_json:
         put(
             {
@@ -193,7 +195,8 @@ def measure(as_json: AsJson = False) -> None:
             }
         )
     else:
-        told = [*measures_section(measures), "", *reach_table(measures.reached)]
+        today = local_day(utc_now(), where.settings.zone)
+        told = [*measures_section(measures, today), "", *reach_table(measures.reached)]
         nothing = ["Nothing to measure yet: run `everest night` first."]
         say(told if any(told) else nothing)
 

@@ -179,7 +179,7 @@ def _picture(report: NightReport) -> str:
     stages = [(stage.name, stage.seconds) for stage in report.stages]
     rate = measures.repeat_yourself
     said = f"{rate.part} of {count(rate.whole, 'correction')} in these days were repeated."
-    return f"![{said}]({as_image(plot(days, stages))})\n\n{said}\n"
+    return f"![{said}]({as_image(plot(days, stages, today=report.day))})\n\n{said}\n"
 
 
 def _ids(what: str, ids: list[str]) -> list[str]:

@@ -15,7 +15,6 @@ from typing import Any, Final
 from tasks.domain.ids import shown
 from tasks.domain.markers import one_line
 from tasks.domain.report import (
-    Ingested,
     Learned,
     Merged,
     NightReport,
@@ -51,7 +50,7 @@ def morning(report: NightReport) -> str:
         _retired(report.retired),
         _questions(report.questions),
         _bets(report),
-        measures_section(report.measures),
+        measures_section(report.measures, report.day),
         delegation_section(report.delegation),
         _problems(report),
         _footer(report),
@@ -67,11 +66,21 @@ def as_data(report: NightReport) -> dict[str, Any]:
 
 
 def _summary(report: NightReport) -> list[str]:
-    opening = "This was the first night. " if report.first else ""
     waiting = len(report.questions)
     ask = f" **{count(waiting, 'question waits', 'questions wait')} for you.**" if waiting else ""
     trouble = f" {count(len(report.problems), 'problem')} reported." if report.problems else ""
-    return [f"{opening}{_gist(report)}{ask}{trouble}"]
+    return [f"{_opening(report)}{ask}{trouble}"]
+
+
+def _opening(report: NightReport) -> str:
+    """Say what this night came to and, where the report tells of earlier ones too, what all did."""
+    whole = _gist(report)
+    if report.first:
+        return f"This was the first night. {whole}"
+    own = _gist(report.alone) if report.again and report.alone else whole
+    if own == whole:
+        return whole
+    return f"{own} All of today together, as told below: {whole[0].lower()}{whole[1:]}"
 
 
 def _gist(report: NightReport) -> str:
@@ -85,8 +94,11 @@ def _gist(report: NightReport) -> str:
         )
         if number
     ]
-    if not done and report.first and not report.ingested.files:
+    if not (done or report.ingested.files or report.shelf.live):
         return "No conversation was found yet. `everest demo` shows a night on an invented week."
+    if not done and report.ingested.changed:
+        grown = count(report.ingested.changed, "transcript")
+        return f"Nothing new to learn: {grown} had something new, but no lesson moved."
     if not done:
         return "Nothing new: no conversation was added or changed, and no lesson moved."
     text = listing(done)
@@ -105,10 +117,11 @@ def _news(learned: Sequence[Learned]) -> str:
 
 def _happened(report: NightReport) -> list[str]:
     read = report.ingested
-    lines = _reading(read) if read.changed or read.read else []
+    lines = _reading(report) if read.changed or read.read else []
     if read.episodes:
         met = listing([count(number, kind) for kind, number in read.episodes if number])
-        lines.append(f"New in memory: {met}." if met else "Nothing in them was worth an episode.")
+        new = f"New in memory, of whatever day: {met}."
+        lines.append(new if met else "Nothing in them was worth an episode.")
     if report.waiting:
         wait = count(report.waiting, "thing met so far waits", "things met so far wait")
         lines.append(
@@ -122,7 +135,9 @@ def _happened(report: NightReport) -> list[str]:
     return ["## What happened", "", *lines] if lines else []
 
 
-def _reading(read: Ingested) -> list[str]:
+def _reading(report: NightReport) -> list[str]:
+    """Say what was read; only a single run can be set against the files that it looked at."""
+    read = report.ingested
     parts = [
         f"{grouped(number)} {what}"
         for number, what in (
@@ -133,7 +148,9 @@ def _reading(read: Ingested) -> list[str]:
         )
         if number
     ]
-    news = f"{grouped(read.changed)} of {count(read.files, 'transcript')} had something new"
+    every = grouped(read.changed), count(read.files, "transcript")
+    some = count(read.changed, "transcript") if report.alone else " of ".join(every)
+    news = f"{some} had something new"
     records = f": {count(read.read, 'record')} ({', '.join(parts)})" if parts else ""
     return [f"{news}{records}."]
 

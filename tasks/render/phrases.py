@@ -18,9 +18,16 @@ def long_date(day: date) -> str:
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
-def short_day(day: date) -> str:
-    """Return a date as a table names it: `Tue 24 November`."""
-    return f"{WEEKDAYS[day.weekday()][:3]} {long_date(day).rsplit(' ', 1)[0]}"
+def short_day(day: date, today: date) -> str:
+    """Return a date as a table names it: `Tue 24 November`, and its year if that is not today's."""
+    named = long_date(day) if day.year != today.year else long_date(day).rsplit(" ", 1)[0]
+    return f"{WEEKDAYS[day.weekday()][:3]} {named}"
+
+
+def tiny_day(day: date, today: date) -> str:
+    """Return a date for where there is little room: `24 Nov`, and `24 Nov ’25` of another year."""
+    year = f" ’{day:%y}" if day.year != today.year else ""
+    return f"{day.day} {_MONTHS[day.month - 1][:3]}{year}"
 
 
 def duration(seconds: float) -> str:

@@ -12,7 +12,7 @@ from datetime import date
 from html import escape
 from typing import Final
 
-from tasks.render.phrases import duration, short_day
+from tasks.render.phrases import duration, tiny_day
 
 _WIDE: Final = 760
 _LEFT: Final = 44
@@ -29,12 +29,13 @@ Day = tuple[date, int, int]
 """A day, its repeated corrections, and all of its corrections."""
 
 
-def plot(days: Sequence[Day], stages: Sequence[tuple[str, float]]) -> str:
+def plot(days: Sequence[Day], stages: Sequence[tuple[str, float]], *, today: date) -> str:
     """Return the picture as SVG.
 
     Args:
         days: local days in order, with the numerator and the denominator of the rate.
         stages: names and seconds, in order.
+        today: the day of the night; a day of another year is named with it.
     """
     under = _TOP + _TALL + 44
     height = under + 24 + _ROW * len(stages) + 12
@@ -43,7 +44,7 @@ def plot(days: Sequence[Day], stages: Sequence[tuple[str, float]]) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDE}" height="{height}">',
             f'<rect width="{_WIDE}" height="{height}" rx="6" fill="#ffffff"/>',
             _text(_LEFT, 22, "Corrections by day, repeated ones dark", size=14),
-            *_columns(days),
+            *_columns(days, today),
             _text(_LEFT, under + 6, "Where the night's time went", size=14),
             *_bars(stages, under + 20),
             "</svg>",
@@ -56,7 +57,7 @@ def as_image(svg: str) -> str:
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
-def _columns(days: Sequence[Day]) -> list[str]:
+def _columns(days: Sequence[Day], today: date) -> list[str]:
     ground = _TOP + _TALL
     axis = f'<path d="M{_LEFT} {ground}H{_WIDE - _RIGHT}" stroke="{_FAINT}"/>'
     if not days:
@@ -71,7 +72,7 @@ def _columns(days: Sequence[Day]) -> list[str]:
             tall = _TALL * number / most
             drawn.append(_box(left, ground - tall, wide, tall, ink))
         middle = left + wide / 2
-        drawn.append(_text(middle, ground + 15, short_day(day)[4:10], anchor="middle", size=10))
+        drawn.append(_text(middle, ground + 15, tiny_day(day, today), anchor="middle", size=10))
         drawn.append(_text(middle, ground + 28, f"{part}/{whole}", anchor="middle", size=10))
     return drawn
 

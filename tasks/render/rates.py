@@ -1,30 +1,37 @@
 """The part of the morning report that answers: do you have to repeat yourself less?
 
-Every rate stands with its numerator and denominator; a share alone is never shown.
+Every rate stands with its numerator and denominator; a share alone is never shown. Lines, bars and
+table are of the same days.
 """
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Final
 
 from tasks.domain.ids import shown
 from tasks.domain.report import DayShare, Delegation, Measures, Rate, Reach, Reached
 from tasks.render.phrases import count, long_date, short_day
 
-MOST_DAYS: Final = 14
 ENOUGH: Final = 10
 """Sessions on either side from which on a comparison is worth a look."""
 _FEW: Final = f": too few to compare yet, which takes {ENOUGH} on either side"
 _CELL: Final = 60
 _BARS: Final = "▁▂▃▄▅▆▇█"
+_NONE: Final = "·"
 
 
-def measures_section(measures: Measures) -> list[str]:
-    """Return the section's lines, none when nothing was measured."""
+def measures_section(measures: Measures, today: date) -> list[str]:
+    """Return the section's lines, none when nothing was measured.
+
+    Args:
+        measures: the rates over one window of days.
+        today: days of another year are named with it.
+    """
     mine, errors = measures.repeat_yourself, measures.repeated_error
     if not (mine.whole or errors.whole):
         return []
-    lines = ["## Do you have to repeat yourself?", ""]
+    lines = ["## Do you have to repeat yourself?", "", _window(mine, today), ""]
     if mine.whole:
         per = _per_hundred(mine.whole, measures.person_turns)
         lines.append(
@@ -33,7 +40,7 @@ def measures_section(measures: Measures) -> list[str]:
     if errors.whole:
         lines.append(f"- {_share(errors)} of the errors had happened before.{_spark(errors)}")
     lines += reach_lines(measures.reached)
-    return [*lines, "", *_by_day(mine, errors)]
+    return [*lines, "", *_by_day(mine, errors, today)]
 
 
 def reach_lines(found: Reached) -> list[str]:
@@ -94,14 +101,23 @@ def delegation_section(found: Delegation) -> list[str]:
     ]
 
 
-def _by_day(mine: Rate, errors: Rate) -> list[str]:
-    left, right = ({x.day: x for x in rate.days if x.whole} for rate in (mine, errors))
-    busy = sorted(left.keys() | right.keys())[-MOST_DAYS:]
+def _window(rate: Rate, today: date) -> str:
+    """Say what is counted, for other figures count more days or the standing rules too."""
+    many, first = len(rate.days), short_day(rate.days[0].day, today)
+    days = f"the last {many} days that had" if many > 1 else "the last day that had"
+    since = f"since {first}" if many > 1 else first
+    return (
+        f"Counted over {days} a correction or an error, {since}; "
+        "without standing rules (“always …”)."
+    )
+
+
+def _by_day(mine: Rate, errors: Rate, today: date) -> list[str]:
     lines = ["| day | corrections | made before | errors | happened before |"]
     lines.append("|:--|--:|--:|--:|--:|")
-    for day in busy:
-        a, b = (side.get(day, DayShare(day, 0, 0)) for side in (left, right))
-        lines.append(f"| {short_day(day)} | {a.whole} | {a.part} | {b.whole} | {b.part} |")
+    for a, b in zip(mine.days, errors.days, strict=True):
+        day = short_day(a.day, today)
+        lines.append(f"| {day} | {a.whole} | {a.part} | {b.whole} | {b.part} |")
     return lines
 
 
@@ -114,9 +130,12 @@ def _per_hundred(corrections: int, turns: int) -> str:
 
 
 def _spark(rate: Rate) -> str:
-    """Draw the share of each day that had any, oldest first; one day draws nothing."""
-    days = [day for day in rate.days if day.whole][-MOST_DAYS:]
-    if len(days) < 2:
+    """Draw the share of each day of the table, oldest first; one day draws nothing."""
+    if len(rate.days) < 2:
         return ""
-    bars = [_BARS[round(day.part / day.whole * (len(_BARS) - 1))] for day in days]
-    return f" Share by day: {''.join(bars)}"
+    none = "" if all(day.whole for day in rate.days) else f" ({_NONE} none that day)"
+    return f" Share by day: {''.join(map(_bar, rate.days))}{none}"
+
+
+def _bar(day: DayShare) -> str:
+    return _BARS[round(day.part / day.whole * (len(_BARS) - 1))] if day.whole else _NONE

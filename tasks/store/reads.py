@@ -199,10 +199,13 @@ def shown(database: Database, scope: Scope) -> dict[str, frozenset[str]]:
     return {lesson: frozenset(sessions) for lesson, sessions in found.iter_rows()}
 
 
-def person_turns(database: Database, scope: Scope) -> int:
-    """Return how many turns the person had in the scope's sessions."""
+def person_turns(database: Database, scope: Scope, *, since: datetime) -> int:
+    """Return how many turns the person had in the sessions that ended at `since` or later."""
     sql, params = compile(Query(Subject.SESSIONS, scope))
-    total = database.rows(f"SELECT coalesce(sum(person_turns), 0) FROM ({sql})", params)  # noqa: S608
+    total = database.rows(
+        f"SELECT coalesce(sum(person_turns), 0) FROM ({sql}) WHERE ended >= $since",  # noqa: S608
+        params | {"since": since},
+    )
     return int(total[0][0])
 
 

@@ -91,7 +91,7 @@ FULL = NightReport(
     bets=Bets(made=3, confirmed=1, unexercised=1, open=5),
     measures=Measures(
         week((0, 1), (0, 2), (1, 3), (0, 0), (1, 2), (0, 1)),
-        week((0, 3), (1, 2), (1, 3), (0, 0), (1, 2), (2, 4)),
+        week((0, 3), (1, 2), (1, 3), (1, 2), (1, 2), (2, 4)),
         person_turns=61,
     ),
     shelf=Shelf(
@@ -138,6 +138,25 @@ def test_a_first_night_that_read_something_says_so_once() -> None:
     assert "everest demo" not in text
 
 
+def test_a_later_night_of_a_day_says_what_it_did_and_then_what_all_of_the_day_did() -> None:
+    day = replace(FULL, again=True, ingested=replace(FULL.ingested, files=11), held=(), unsure=())
+    one = NightReport(DAY, ingested=Ingested(files=11, changed=1, read=2), shelf=Shelf(live=4))
+    text = morning(replace(day, alone=one, problems=()))
+    assert text.splitlines()[2] == (
+        "Nothing new to learn: 1 transcript had something new, but no lesson moved. "
+        "All of today together, as told below: read 12 conversations, learned 2 lessons, "
+        "noted 1 that waits for a second conversation, saw 1 come up again and retired 1."
+    )
+    assert "12 transcripts had something new: 1,204 records" in text
+    assert "of 11" not in text, "what several runs read is no share of what one looked at"
+
+
+def test_a_later_night_that_is_all_there_was_today_says_it_once() -> None:
+    text = morning(replace(QUIET, again=True, alone=QUIET))
+    assert text.count("Nothing new") == 1
+    assert "together" not in text
+
+
 def test_an_empty_section_is_left_out() -> None:
     bare = morning(replace(FULL, learned=(), merged=(), retired=(), refused=(), problems=()))
     for title in ("## Learned", "## Merged", "## Retired", "## Problems", "refused"):
@@ -175,6 +194,40 @@ def test_a_share_never_stands_without_its_numbers() -> None:
     text = morning(FULL)
     for share in re.findall(r"[^.\n]*%[^.\n]*", text):
         assert re.search(r"\d+ of \d+", share)
+
+
+def table_of(text: str) -> list[list[str]]:
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return rows[1:]
+
+
+def test_the_columns_of_the_table_add_up_to_the_headlines() -> None:
+    text = morning(FULL)
+    days, *columns = zip(*table_of(text), strict=True)
+    met, before, errors, happened = (sum(map(int, column)) for column in columns)
+    assert f"- {before} of {met} (" in text
+    assert f"- {happened} of {errors} (" in text
+    assert f"the last {len(days)} days" in text
+    assert f"since {days[0]}" in text
+
+
+def test_both_lines_of_bars_stand_over_the_days_of_the_table() -> None:
+    text = morning(FULL)
+    mine, errors = re.findall(r"Share by day: ([▁-█·]+)", text)
+    rows = table_of(text)
+    assert len(mine) == len(errors) == len(rows)
+    for bars, column in ((mine, 1), (errors, 3)):
+        none = [bar == "·" for bar in bars]
+        assert none == [row[column] == "0" for row in rows]
+    assert "·" in mine
+    assert text.count("none that day") == 1
+
+
+def test_days_of_another_year_carry_it() -> None:
+    late = replace(FULL, day=date(2027, 1, 2))
+    assert "| Sun 29 November 2026 |" in morning(late)
+    assert "since Tue 24 November 2026;" in morning(late)
+    assert "| Sun 29 November |" in morning(FULL)
 
 
 def test_words_of_others_cannot_act_as_markdown() -> None:

@@ -294,8 +294,9 @@ def test_units_come_back_as_they_were_put(house: Home) -> None:
         assert reads.sessions(store.database, SCOPE) == [
             replace(told, person_turns=(), turn_ids=())
         ]
-        assert reads.person_turns(store.database, SCOPE) == 1
-        assert reads.person_turns(store.database, ELSEWHERE) == 0
+        assert reads.person_turns(store.database, SCOPE, since=told.ended) == 1
+        assert reads.person_turns(store.database, SCOPE, since=told.ended + DAY) == 0
+        assert reads.person_turns(store.database, ELSEWHERE, since=told.ended) == 0
         assert episodes_of(reads.episode_frame(store.database, SCOPE), SCOPE) == [a]
 
 
