@@ -166,7 +166,7 @@ def render(as_json: AsJson = False) -> None:
 
 
 def measure(as_json: AsJson = False) -> None:
-    """Show how often you had to repeat yourself, by day, and which sessions were told what.
+    """Show how often you had to repeat yourself, and who was told what.
 
     Example: everest measure --json
     """
