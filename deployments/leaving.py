@@ -99,7 +99,7 @@ def _remove(where: Setting, left: Left, user_home: Path) -> None:
     if gone.removed and not gone.left:
         left.done.append(f"removed {where.places.home} and all that was in it")
     elif gone.removed:
-        left.done.append(f"removed all of Everest's in {where.places.home}")
+        left.done.append(f"removed from {where.places.home} what Everest knows as its own")
 
 
 @contextmanager

@@ -12,18 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tasks.embedding.choose import SEALS
 from tasks.errors import HomeRefused, WriteFailed
 from tasks.settings import Places
 
-_BESIDES: Final = ("wired.lock", "service.env", "cron.log", "paused", "restoring")
+_BESIDES: Final = (SEALS, "wired.lock", "service.env", "cron.log", "paused", "restoring")
 _ALSO: Final = re.compile(
     r"memory\.duckdb\..+"  # its log, and damaged ones that were kept aside
     r"|replaced-.+"  # what a restore moved aside
     r"|\..+\.[0-9a-f]{8}\.part.*"  # what a killed run left
     r"|\.DS_Store"
 )
-_TELLING: Final = ("ledger", "journal", "view", "store", "lock", "keys", "prefect", "wired")
-"""What alone makes a folder known as a home."""
+_TELLING: Final = (
+    *("ledger", "journal", "view", "store", "lock", "keys", "prefect", "wired"),
+    *("written", "vetoed", "model_asked", "wired_over", "spool"),
+)
+"""What alone makes a folder known as a home, beside the seals of the weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,8 @@ def require_home(places: Places, user_home: Path) -> None:
         raise HomeRefused(home, "it holds your own home folder")
     if not home.is_dir():
         raise HomeRefused(home, "it is no folder")
-    if any(home.iterdir()) and not any(getattr(places, one).exists() for one in _TELLING):
+    telling = (home / SEALS, *(getattr(places, one) for one in _TELLING))
+    if any(home.iterdir()) and not any(path.exists() for path in telling):
         raise HomeRefused(home, "nothing in it shows that it is a home of Everest's")
 
 

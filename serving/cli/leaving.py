@@ -119,7 +119,10 @@ def _confirm(where: Setting, *, keep_data: bool) -> None:
 def _in_words(where: Setting, left: Left, *, keep_data: bool) -> Iterator[str]:
     yield from (f"{line[:1].upper()}{line[1:]}." for line in left.done)
     yield from (f"What you had edited is kept in {path}" for path in left.copies)
-    yield from (f"{path} was left: it is not Everest's, or was edited." for path in left.stays)
+    yield from (
+        f"{path} was left: Everest does not know it as its own, or it was edited."
+        for path in left.stays
+    )
     if left.by_hand:
         yield "The service manager does not answer in this session. In one where it does, run:"
         yield from (f"  {command}" for command in left.by_hand)

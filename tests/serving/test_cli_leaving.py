@@ -117,6 +117,34 @@ def test_an_uninstall_leaves_a_machine_as_if_it_had_never_been(person: Everest) 
     assert not any("removed" in line for line in again.data["done"])
 
 
+@pytest.mark.parametrize("left", ["weights.json", "model-asked.json", "vetoed.json", "spool/.lock"])
+def test_a_home_of_left_overs_alone_goes_too(newcomer: Everest, left: str) -> None:
+    path = newcomer.home / left
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    told = newcomer("uninstall", "--yes", "--json")
+    assert (told.code, told.data["left"]) == (0, []), told.err
+    assert not newcomer.home.exists()
+
+
+def test_nothing_stays_of_what_the_commands_write(newcomer: Everest) -> None:
+    for words in (
+        ("setup", "--yes"),
+        ("ingest",),
+        ("search", "pnpm"),
+        ("token", "add", "--every-project"),
+        ("doctor",),
+        ("pause",),
+    ):
+        newcomer(*words, EVEREST_EMBED=None)
+    assert (newcomer.home / "weights.json").exists()
+    (newcomer.home / "thesis.tex").touch()
+    told = newcomer("uninstall", "--yes", EVEREST_EMBED=None)
+    assert [path.name for path in newcomer.home.iterdir()] == ["thesis.tex"]
+    assert "thesis.tex was left" in told.out
+    assert "all" not in told.out.lower().split("thesis.tex")[0].split()
+
+
 def test_what_was_edited_is_kept_as_a_copy(person: Everest) -> None:
     lesson = next(path for path in _hosts_files(person) if path.name != "MEMORY.md")
     edited = lesson.read_text() + "\nAnd never on Fridays.\n"
