@@ -13,6 +13,7 @@ from serving.cli.progress import shown
 from tasks.compose import setting
 from tasks.domain.clock import local_day, utc_now
 from tasks.domain.report import Reached
+from tasks.errors import UsageError
 from tasks.render.phrases import count
 
 Transcripts = Annotated[
@@ -55,6 +56,9 @@ def ingest(
 ) -> None:
     """Read new transcripts for recall; learn nothing yet.
 
+    Lines of --events that cannot be used are named and passed over; where
+    not one can be used nothing else is read, and it ends with code 2.
+
     Example: everest ingest --events happened.jsonl
     """
     from flows import ingest as flow  # noqa: PLC0415  heavy imports wait for their command
@@ -67,6 +71,8 @@ def ingest(
         run_spooled(where)
         return
     told = None if events is None else tell_file(where, events)
+    if told is not None and told.unusable and not told.accepted:
+        raise UsageError("\n".join(in_words(told, str(events))))
     found = run_flow(
         where,
         flow.ingest,
@@ -166,7 +172,7 @@ def render(as_json: AsJson = False) -> None:
 
 
 def measure(as_json: AsJson = False) -> None:
-    """Show how often you had to repeat yourself, and who was told what.
+    """Show how often you repeated yourself, and who was told what.
 
     Example: everest measure --json
     """
