@@ -402,9 +402,9 @@ class NotAsDeployed(ServerError):
 
 
 class SomethingWrong(EverestError):
-    """Something that is wired does not work; each was told before, with what mends it."""
+    """Something that is wired does not work; each was told before, with what mends it, if any."""
 
     exit_code = 7
 
-    def __init__(self, many: str) -> None:
-        super().__init__(f"{many} wrong; the commands above mend what a command can mend")
+    def __init__(self, many: str, mends: str) -> None:
+        super().__init__(f"{many} wrong; {mends}")

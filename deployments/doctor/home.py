@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import stat
 from collections.abc import Iterator
 from datetime import timedelta
@@ -20,6 +21,7 @@ from tasks.runs import known_runs
 
 ABOUT: Final = "Everest"
 _OLD: Final = timedelta(hours=48)
+_PATIENCE: Final = 1.0
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -80,9 +82,21 @@ def _model(where: Setting) -> Iterator[Finding]:
 def _running(where: Setting) -> Finding:
     if holder := holder_of(PrefectHome(where.places.prefect)):
         return well(ABOUT, f"`everest up` runs: {holder}")
+    hooks = "by meaning: `everest proxy` runs" if _listens(where) else "by words alone"
     try:
         if is_scheduled(where):
-            return well(ABOUT, "your crontab runs the nights; hooks are answered by words alone")
+            return well(ABOUT, f"your crontab runs the nights; hooks are answered {hooks}")
     except EverestError as error:
         return noted(ABOUT, str(error))
-    return noted(ABOUT, "nothing runs the nights, and hooks go by words alone", "everest up")
+    return noted(ABOUT, f"nothing runs the nights; hooks are answered {hooks}", "everest up")
+
+
+def _listens(where: Setting) -> bool:
+    """Tell whether a warm process is at the socket that hooks ask."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        door.settimeout(_PATIENCE)
+        try:
+            door.connect(str(where.places.socket))
+        except OSError:
+            return False
+    return True

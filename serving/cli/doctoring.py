@@ -42,9 +42,15 @@ def doctor(as_json: AsJson = False) -> int:
         put({"ok": not bad, "findings": [asdict(one) for one in findings]})
         return SomethingWrong.exit_code if bad else 0
     if bad:
-        raise SomethingWrong(count(len(bad), "thing"))
+        raise SomethingWrong(count(len(bad), "thing"), _way_out(bad))
     say("Nothing is wrong.")
     return 0
+
+
+def _way_out(bad: list[Finding]) -> str:
+    if any(one.mend for one in bad):
+        return "the commands above mend what a command can mend"
+    return "no command mends that; what is told above names what to look at"
 
 
 def _line(found: Finding) -> str:

@@ -129,7 +129,19 @@ def logs(
     elif lines:
         say(_in_a_row(line) for line in lines)
     else:
-        say("Nothing is logged yet: `everest up` has not run here.")
+        say(_nothing(where, parts))
+
+
+def _nothing(where: Setting, parts: tuple[Part, ...]) -> str:
+    """Return what it means that some parts logged nothing."""
+    from deployments.logs import Part  # noqa: PLC0415
+    from tasks.prefect_home import PrefectHome, holder_of  # noqa: PLC0415
+
+    if parts == (Part.HOOKS,):
+        return "No hook has failed."
+    whose = "Nothing is logged" if len(parts) > 1 else f"{parts[0].value} wrote nothing"
+    runs = holder_of(PrefectHome(where.places.prefect))
+    return f"{whose} yet: `everest up` {'runs' if runs else 'does not run'} here."
 
 
 def _parts(part: str | None) -> tuple[Part, ...]:

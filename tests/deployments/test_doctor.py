@@ -59,6 +59,14 @@ def test_agents_that_are_not_wired_are_noted_and_nothing_is_wrong(tmp_path: Path
     assert not newcomer.home.exists()
 
 
+def test_what_answers_hooks_and_runs_nights_is_told_as_it_is(person: Everest) -> None:
+    alone = "nothing runs the nights; hooks are answered by words alone"
+    assert alone in person("doctor", **ALONE).out
+    with running_proxy(person) as proxy:
+        told = person("doctor", EVEREST_PROXY_PORT=str(proxy.port), **ALONE)
+    assert "nothing runs the nights; hooks are answered by meaning" in told.out
+
+
 def _settings(person: Everest, change: Callable[[dict[str, Any]], None]) -> None:
     path = person.claude / "settings.json"
     data = json.loads(path.read_text())

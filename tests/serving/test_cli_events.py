@@ -41,6 +41,15 @@ def test_events_of_a_file_are_taken_in_and_what_cannot_be_used_is_named(
     assert [one["text"] for one in recalled][:1] == ["released 1.4 to production"]
 
 
+def test_a_file_with_no_usable_line_is_refused(newcomer: Everest) -> None:
+    told = newcomer("ingest", "--events", "-", stdin='{broken\n{"kind": "guess"}\n')
+    assert (told.code, told.out) == (2, "")
+    assert "0 events accepted" in told.err
+    assert "line 1: " in told.err
+    assert "line 2: " in told.err
+    assert newcomer("ingest", "--events", "-", stdin="").code == 0
+
+
 def test_a_program_tells_notes_and_a_person_at_a_terminal_what_was_said(newcomer: Everest) -> None:
     (newcomer.cwd / "told.jsonl").write_text(TOLD)
     assert newcomer("ingest", "--events", "told.jsonl").code == 0

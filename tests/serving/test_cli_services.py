@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tasks.store.lock import writer_lock
 from tests.serving.shipped import Everest, Told, tree_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="it stands in for systemd")
@@ -147,9 +148,13 @@ def test_with_no_crontab_program_the_other_way_is_told(machine: Machine) -> None
 
 
 def test_logs_are_one_list_in_order_and_of_one_part(machine: Machine) -> None:
-    assert "Nothing is logged yet" in machine("logs").out
+    assert "Nothing is logged yet: `everest up` does not run here." in machine("logs").out
+    assert machine("logs", "hooks").out == "No hook has failed.\n"
+    with writer_lock(machine.person.home / "prefect" / "up.lock", wait=0, started="now"):
+        told = machine("logs", "schedules").out
+        assert told == "schedules wrote nothing yet: `everest up` runs here.\n"
     prefect, spool = machine.person.home / "prefect", machine.person.home / "spool"
-    prefect.mkdir(parents=True)
+    prefect.mkdir(parents=True, exist_ok=True)
     spool.mkdir()
     (prefect / "server.log.1").write_text("2026-05-04T10:00:00Z first\n")
     (prefect / "server.log").write_text("2026-05-04T10:00:02Z third\n  its second line\n")
