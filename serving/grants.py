@@ -180,6 +180,14 @@ def first_token(tokens: Path, words: Path, *, app: str, made: datetime) -> None:
         remove_token(tokens, token.digest)
 
 
+def is_first(token: Token, words: Path) -> bool:
+    """Tell whether a token is the one that set-up made, whose words lie in a file."""
+    try:
+        return token.digest == digest_of(words.read_text("utf-8").strip())
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
 def _change(path: Path, change: Callable[[list[Token]], list[Token]]) -> None:
     with _alone(make_folder(path.parent)):
         kept = change(kept_in(path))

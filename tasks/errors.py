@@ -140,7 +140,7 @@ class ModelUnavailable(UsageError):
     """A model cannot be chosen: no server answers, or it has no such model; nothing was changed."""
 
     def __init__(self, why: str, way_out: str) -> None:
-        super().__init__(f"{why}; {way_out}. What was chosen before stands")
+        super().__init__(f"{why}; {way_out}. Nothing was changed")
 
 
 class AgentFileUnreadable(UsageError):

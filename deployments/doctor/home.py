@@ -17,6 +17,7 @@ from tasks.errors import EverestError
 from tasks.memory import Memory
 from tasks.paused import paused
 from tasks.prefect_home import PrefectHome, holder_of
+from tasks.render.phrases import hours_ago
 from tasks.runs import known_runs
 
 ABOUT: Final = "Everest"
@@ -68,7 +69,7 @@ def _view(where: Setting) -> Iterator[Finding]:
         yield noted(ABOUT, "no night has run yet: nothing is recalled", "everest night")
         return
     age = utc_now() - instant(view.manifest.at)
-    told = f"what is read was published {age.total_seconds() / 3600:.0f} hours ago"
+    told = f"what is read was published {hours_ago(age)}"
     yield wrong(ABOUT, told, "everest night") if age > _OLD else well(ABOUT, told)
 
 
@@ -82,7 +83,7 @@ def _model(where: Setting) -> Iterator[Finding]:
 def _running(where: Setting) -> Finding:
     if holder := holder_of(PrefectHome(where.places.prefect)):
         return well(ABOUT, f"`everest up` runs: {holder}")
-    hooks = "by meaning: `everest proxy` runs" if _listens(where) else "by words alone"
+    hooks = "by meaning: `everest proxy` runs" if answers_hooks(where) else "by words alone"
     try:
         if is_scheduled(where):
             return well(ABOUT, f"your crontab runs the nights; hooks are answered {hooks}")
@@ -91,7 +92,7 @@ def _running(where: Setting) -> Finding:
     return noted(ABOUT, f"nothing runs the nights; hooks are answered {hooks}", "everest up")
 
 
-def _listens(where: Setting) -> bool:
+def answers_hooks(where: Setting) -> bool:
     """Tell whether a warm process is at the socket that hooks ask."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
         door.settimeout(_PATIENCE)

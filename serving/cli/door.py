@@ -142,13 +142,20 @@ def list_(as_json: AsJson = False) -> None:
 
     Example: everest token list
     """
-    from serving.grants import kept_in  # noqa: PLC0415
+    from serving.grants import is_first, kept_in  # noqa: PLC0415
 
-    kept = kept_in(setting().places.tokens)
+    places = setting().places
+    kept = kept_in(places.tokens)
     if as_json:
         put(
             [
-                {"id": one.shown, "app": one.app, "projects": one.projects, "made": one.made}
+                {
+                    "id": one.shown,
+                    "app": one.app,
+                    "projects": one.projects,
+                    "made": one.made,
+                    "by_setup": is_first(one, places.door_token),
+                }
                 for one in kept
             ]
         )
@@ -157,7 +164,9 @@ def list_(as_json: AsJson = False) -> None:
         say("No tokens yet: make one with `everest token add`.")
     for one in kept:
         opened = "every project" if one.projects is None else ", ".join(one.projects)
-        say(f"{one.shown}  {one.app}  {opened}")
+        own = is_first(one, places.door_token)
+        made = "  (made by set-up, for the agents on this machine)" if own else ""
+        say(f"{one.shown}  {one.app}  {opened}{made}")
 
 
 def remove(

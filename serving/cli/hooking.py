@@ -92,6 +92,8 @@ def _answer(agent: str, event: str, data: bytes, *, dry_run: bool, as_json: bool
 def _explain(agent: str, event: str, data: bytes, *, as_json: bool) -> None:
     from serving.explaining import explain  # noqa: PLC0415
 
+    if not data.strip():
+        raise UsageError("there is no JSON on standard input")
     one = happening(agent, event, data)
     if one is None:
         raise UsageError(f"{event!r} of {agent!r} is no event that anything is done at")

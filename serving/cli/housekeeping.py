@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +23,7 @@ from tasks.hooks.failures import lately
 from tasks.llm.use import in_words, kept_uses, of_data, trouble_of
 from tasks.memory import Memory
 from tasks.paused import paused
+from tasks.render.phrases import hours_ago
 from tasks.runs import known_runs
 from tasks.said import arrange
 from tasks.store.lock import writer_at_work
@@ -162,6 +163,7 @@ def _status(where: Setting) -> dict[str, Any]:
         "published": view.manifest.at if view else None,
         "age_hours": _age(view.manifest.at) if view else None,
         "writing": writer_at_work(where.places.lock) or None,
+        "running": _running(where),
         "paused": _pause(where),
         **_runs(where),
         "hook_failures": _hook_failures(where),
@@ -202,6 +204,15 @@ def _runs(where: Setting) -> dict[str, Any]:
     return {"last_night": iso(nights[-1]) if nights else None, "last_failure": failure}
 
 
+def _running(where: Setting) -> dict[str, Any]:
+    """Return who runs `everest up`, if anyone, and whether a warm process answers hooks."""
+    from deployments.doctor.home import answers_hooks  # noqa: PLC0415  only here is it needed
+    from tasks.prefect_home import PrefectHome, holder_of  # noqa: PLC0415
+
+    up = holder_of(PrefectHome(where.places.prefect)) or None
+    return {"up": up, "proxy": answers_hooks(where)}
+
+
 def _hook_failures(where: Setting) -> dict[str, Any]:
     """Return how many hooks got no answer in the last days, and the last of them."""
     found = lately(where.places.spool, now=utc_now())
@@ -221,7 +232,9 @@ def _age(published: str) -> float:
 def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str]]:
     """Yield what a person reads of the status, unfolded lines last."""
     if told["published"]:
-        published = f"{_minute(told['published'], zone)}, {told['age_hours']} hours ago"
+        published = (
+            f"{_minute(told['published'], zone)}, {hours_ago(timedelta(hours=told['age_hours']))}"
+        )
     else:
         published = "never: `everest night` makes the first"
     yield "home", told["home"]
@@ -229,6 +242,7 @@ def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str
     if told["paused"]:
         until = told["paused"]["until"]
         yield "paused", f"until {_minute(until, zone)}" if until else "until `everest resume`"
+    yield "running", _runs_now(told["running"])
     yield "being written by", told["writing"] or "nobody"
     yield "last night", _minute(told["last_night"], zone) if told["last_night"] else "none yet"
     if wrong := told["last_failure"]:
@@ -238,6 +252,8 @@ def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str
     if (failed := told["hook_failures"])["count"]:
         at = _minute(failed["at"], zone)
         yield "hook failures", f"{failed['count']} in 7 days, the last {at}: {failed['last']}"
+    else:
+        yield "hook failures", "none in 7 days"
     yield "embedding", told["embedding"]
     for use in filter(None, map(of_data, told["models"])):
         yield f"{use.what} model", " ".join([in_words(use), *trouble_of(use)]).strip() or use.model
@@ -252,6 +268,13 @@ def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str
     if told["unreadable_lines"]:
         yield "unreadable", f"{told['unreadable_lines']} lines of the journal"
     yield "unfolded", f"{told['unfolded']} (said since the last night)"
+
+
+def _runs_now(running: dict[str, Any]) -> str:
+    proxy = "the proxy answers" if running["proxy"] else "no proxy answers"
+    if running["up"]:
+        return f"`everest up` (server and schedules): {running['up']}; {proxy}"
+    return f"{proxy}; no server and no schedules: `everest up` does not run"
 
 
 def _minute(at: str, zone: tzinfo) -> str:

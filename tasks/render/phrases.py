@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, timedelta
 from typing import Final
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -51,3 +51,9 @@ def listing(parts: Iterable[str]) -> str:
     """Return parts as an enumeration: `a, b and c`."""
     *most, last = [*parts] or [""]
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def hours_ago(age: timedelta) -> str:
+    """Return how long ago something was, in whole hours."""
+    hours = round(age / timedelta(hours=1))
+    return f"{count(hours, 'hour')} ago" if age >= timedelta(hours=1) else "less than an hour ago"

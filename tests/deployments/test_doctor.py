@@ -59,12 +59,21 @@ def test_agents_that_are_not_wired_are_noted_and_nothing_is_wrong(tmp_path: Path
     assert not newcomer.home.exists()
 
 
-def test_what_answers_hooks_and_runs_nights_is_told_as_it_is(person: Everest) -> None:
+def test_what_runs_and_whose_a_token_is_are_told_as_they_are(person: Everest) -> None:
     alone = "nothing runs the nights; hooks are answered by words alone"
     assert alone in person("doctor", **ALONE).out
     with running_proxy(person) as proxy:
         told = person("doctor", EVEREST_PROXY_PORT=str(proxy.port), **ALONE)
+        running = person("status", "--json").data["running"]
+    person("token", "add", "--every-project", "--app", "chat")
+    listed = person("token", "list", "--json").data
+    assert {one["app"]: one["by_setup"] for one in listed} == {"default": True, "chat": False}
+    assert person("token", "list").out.count("made by set-up") == 1
     assert "nothing runs the nights; hooks are answered by meaning" in told.out
+    assert running == {"up": None, "proxy": True}
+    status = person("status").out
+    assert "no proxy answers; no server and no schedules" in status
+    assert "none in 7 days" in status
 
 
 def _settings(person: Everest, change: Callable[[dict[str, Any]], None]) -> None:

@@ -130,4 +130,5 @@ def test_no_server_is_told_with_the_way_out_and_nothing_is_written(everest: Ever
     assert told.code == 2
     assert f"no Ollama answers at {server.url}" in told.err
     assert "ollama.com/download" in told.err
+    assert "Nothing was changed" in told.err
     assert not (everest.home / "model.json").exists()

@@ -109,3 +109,9 @@ def test_status_tells_of_hooks_that_got_no_answer(person: Everest) -> None:
     found = person("status", "--json").data["hook_failures"]
     assert (found["count"], found["last"]) == (1, "claude-code UserPromptSubmit late")
     assert "1 in 7 days" in person("status").out
+
+
+def test_a_dry_run_of_no_input_says_so(reader: Everest) -> None:
+    done = reader("prime", "--dry-run")
+    assert (done.code, "no JSON on standard input" in done.err) == (2, True), done.err
+    assert reader("prime").code == 0, "a hook is never in the way"
