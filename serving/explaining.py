@@ -6,6 +6,7 @@ Invariant: it decides as the warm process does, and changes nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from serving.priming import Decision, Priming, priming_of
 from serving.proxy.source import MemorySource
@@ -20,6 +21,9 @@ from tasks.hooks.moments import Arriving, Silence, due
 from tasks.prime import Candidate
 from tasks.settings import Places, Settings
 from tasks.shown import Shown
+
+BEGINNING: Final = "beginning"
+"""The moment at which a session is handed over, and no lesson is chosen by its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ def _explained(priming: Priming, questions: Questions, one: Happening) -> Explai
         return Explained(where.project_id, "", out, told.why)
     if isinstance(point, Arriving):
         made = priming.hand_over(one, priming.news(one, where), told)
-        return Explained(where.project_id, "beginning", out, made.outcome, made.text)
+        return Explained(where.project_id, BEGINNING, out, made.outcome, made.text)
     found = priming.source.candidates(questions.at_leisure(point.words), where, point.moment)
     made = priming.prime(one, point, found, told)
     considered = tuple(

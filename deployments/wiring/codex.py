@@ -6,6 +6,7 @@ Hooks go where the person has theirs: Codex warns of settings that come in two f
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -122,17 +123,22 @@ def _gate(machine: Machine, program: Path | None, settings: Any) -> str | None:
 
 
 def _features(machine: Machine, program: Path) -> list[str]:
-    """Return what Codex says of its features, nothing when it does not say in time."""
+    """Return what Codex has by itself, nothing when it does not say in time.
+
+    It writes into its folder whatever it is asked, so it is given one of its own; what the
+    person's settings say of features was looked at before.
+    """
     try:
-        said = subprocess.run(  # noqa: S603  the person's own command line
-            [str(program), "features", "list"],
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE,
-            stdin=subprocess.DEVNULL,
-            env=dict(machine.environ),
-            check=False,
-        )
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            said = subprocess.run(  # noqa: S603  the person's own command line
+                [str(program), "features", "list"],
+                capture_output=True,
+                text=True,
+                timeout=_PATIENCE,
+                stdin=subprocess.DEVNULL,
+                env={**machine.environ, "CODEX_HOME": folder},
+                check=False,
+            )
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
         return []
     return said.stdout.splitlines()

@@ -109,10 +109,14 @@ def _explain(agent: str, event: str, data: bytes, *, as_json: bool) -> None:
 
 
 def _in_words(one: Happening, told: Explained) -> Iterator[tuple[str, str]]:
+    from serving.explaining import BEGINNING  # noqa: PLC0415
+
     yield "session", f"{one.session or 'none'}{', held out' if told.held_out else ''}"
     yield "project", told.project or "none"
     yield "moment", told.moment or "none"
     yield "outcome", told.outcome
+    if told.moment and told.moment != BEGINNING and not told.considered:
+        yield "lessons", "none that this project reads: there was nothing to choose from"
 
 
 def _event_in(data: bytes) -> str:

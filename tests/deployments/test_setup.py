@@ -67,6 +67,23 @@ def test_copies_and_record_are_the_persons_alone(person: Everest) -> None:
         assert path.stat().st_mode & 0o077 == 0
 
 
+def test_a_dry_run_leaves_nothing_in_the_folder_of_codex(person: Everest) -> None:
+    codex, bin_ = person.user / ".codex", person.base / "bin"
+    codex.mkdir()
+    bin_.mkdir()
+    program = bin_ / "codex"
+    program.write_text(
+        '#!/bin/sh\nmkdir "${CODEX_HOME:-$HOME/.codex}/tmp"\necho hooks experimental false\n'
+    )
+    program.chmod(0o755)
+    before = tree_of(person.user)
+    told = person("setup", "--agent", "codex", "--dry-run", PATH=f"{bin_}:/usr/bin:/bin")
+    assert told.code == 0, told.err
+    assert "hooks = true" in told.out, "it was asked"
+    assert tree_of(person.user) == before
+    assert list(codex.iterdir()) == []
+
+
 def test_a_dry_run_shows_the_change_and_makes_none(person: Everest) -> None:
     before = tree_of(person.user)
     told = person("setup", "--dry-run")

@@ -103,7 +103,7 @@ def test_status_tells_of_hooks_that_got_no_answer(person: Everest) -> None:
     folder = person.home / "spool"
     folder.mkdir(exist_ok=True)
     (folder / "failures").write_text("1000000000 codex Stop Late\nrubbish\n")
-    assert "hook failures" not in person("status").out  # it is years ago
+    assert "none in 7 days" in person("status").out  # it is years ago
     with running_proxy(person, EVEREST_HOOK_BUDGET="0.000001"):
         assert person("prime", stdin=told("s6", prompt=ASKS)).out == ""
     found = person("status", "--json").data["hook_failures"]
@@ -115,3 +115,9 @@ def test_a_dry_run_of_no_input_says_so(reader: Everest) -> None:
     done = reader("prime", "--dry-run")
     assert (done.code, "no JSON on standard input" in done.err) == (2, True), done.err
     assert reader("prime").code == 0, "a hook is never in the way"
+
+
+def test_a_dry_run_where_nothing_was_learned_says_so(newcomer: Everest) -> None:
+    asks = json.dumps({"session_id": "s", "cwd": str(newcomer.cwd), "prompt": ASKS})
+    done = newcomer("prime", "--dry-run", stdin=asks)
+    assert (done.code, "nothing to choose from" in done.out) == (0, True), done.out + done.err
