@@ -24,10 +24,11 @@ _ALSO: Final = re.compile(
     r"|\.DS_Store"
 )
 _TELLING: Final = (
-    *("ledger", "journal", "view", "store", "lock", "keys", "prefect", "wired"),
-    *("written", "vetoed", "model_asked", "wired_over", "spool"),
+    *("memory.duckdb", "store.lock", "journal/.lock", "ledger/*.jsonl", "view/current"),
+    *("keys/digest.key", "keys/door.token", "prefect/auth", "spool/.lock", "spool/failures"),
+    *("wired.json", "wired-over", "written.json", "vetoed.json", "model-asked.json", SEALS),
 )
-"""What alone makes a folder known as a home, beside the seals of the weights."""
+"""What makes a folder known as a home, each alone: a folder named `keys` may be anybody's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,7 @@ def require_home(places: Places, user_home: Path) -> None:
         raise HomeRefused(home, "it holds your own home folder")
     if not home.is_dir():
         raise HomeRefused(home, "it is no folder")
-    telling = (home / SEALS, *(getattr(places, one) for one in _TELLING))
-    if any(home.iterdir()) and not any(path.exists() for path in telling):
+    if any(home.iterdir()) and not any(any(home.glob(one)) for one in _TELLING):
         raise HomeRefused(home, "nothing in it shows that it is a home of Everest's")
 
 

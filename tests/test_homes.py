@@ -78,6 +78,16 @@ def test_no_other_folder_is_taken_for_a_home(tmp_path: Path, home: str) -> None:
     assert (person / "mine" / "letter").exists()
 
 
+@pytest.mark.parametrize("held", ["keys/id_rsa", "spool/mail", "view/index.html", "journal/2026"])
+def test_folders_of_common_names_make_no_home(tmp_path: Path, held: str) -> None:
+    letter = tmp_path / "project" / held
+    letter.parent.mkdir(parents=True)
+    letter.touch()
+    with pytest.raises(HomeRefused, match="nothing in it shows"):
+        remove(Places(tmp_path / "project"), tmp_path / "me")
+    assert letter.exists()
+
+
 def test_a_home_that_is_the_persons_own_folder_is_refused(places: Places) -> None:
     with pytest.raises(HomeRefused, match="your own home folder"):
         remove(places, places.home)

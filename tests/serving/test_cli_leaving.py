@@ -131,12 +131,13 @@ def test_nothing_stays_of_what_the_commands_write(newcomer: Everest) -> None:
     for words in (
         ("setup", "--yes"),
         ("ingest",),
-        ("search", "pnpm"),
+        ("remember", "the port is 9090", "--everywhere"),
+        ("night",),
         ("token", "add", "--every-project"),
         ("doctor",),
         ("pause",),
     ):
-        newcomer(*words, EVEREST_EMBED=None)
+        assert newcomer(*words, EVEREST_EMBED=None).code == 0, words
     assert (newcomer.home / "weights.json").exists()
     (newcomer.home / "thesis.tex").touch()
     told = newcomer("uninstall", "--yes", EVEREST_EMBED=None)
