@@ -215,8 +215,12 @@ class TestNothing:
         )
 
     def test_for_another_project(self, memory: Door) -> None:
-        asked = ask("anthropic", person("anthropic", ASKS), project=OTHER)
+        mine = ask("anthropic", person("anthropic", FILES), x_claude_code_session_id=SHOWN_ID)
+        assert memory.sent(mine) != mine.body
+        asked = ask("anthropic", person("anthropic", FILES), project=OTHER)
         assert memory.sent(asked) == asked.body
+        named = ask("anthropic", person("anthropic", ASKS), project=OTHER)
+        assert LESSON.encode() not in memory.sent(named)
 
     def test_without_a_grant_or_a_project(self, memory: Door) -> None:
         asked = ask("anthropic", person("anthropic", ASKS))
