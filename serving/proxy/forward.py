@@ -103,7 +103,7 @@ class Forward:
             api,
             model,
             route if admitted.grant is not None else route.without_key(),
-            None if self.rests() else admitted.grant,
+            None if admitted.grant is None or self.rests() else admitted.grant,
         )
         if held is not None:
             body = await self._added(call, held)
