@@ -93,7 +93,7 @@ class Bench:
 
     def run(self, *words: str, **how: Any) -> Ended:
         """Run a command."""
-        env = self.person.env(EVEREST_TIMEZONE=material.midday_zone(), POLARS_MAX_THREADS="1")
+        env = self.person.env(POLARS_MAX_THREADS="1")
         return self.nursery(Order(words, env, str(self.person.cwd), **how))
 
     def did(self, *words: str, **how: Any) -> Ended:

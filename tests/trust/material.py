@@ -110,12 +110,6 @@ def remembered_at(at: str, text: str, project: str) -> None:
     )
 
 
-def midday_zone() -> str:
-    """Return a zone in which it is about noon now, so that no run of a test crosses a midnight."""
-    ahead = 12 - utc_now().hour
-    return f"Etc/GMT{-ahead:+d}" if ahead else "Etc/GMT"
-
-
 def touched_files(claude: Path, project: str) -> tuple[Path, Path, Path]:
     """Return two lesson files and the index of a project: to be edited, deleted and added to."""
     folder = claude / "projects" / encode(project) / "memory"
