@@ -21,7 +21,7 @@ from tasks.runs import due
 from tasks.store.lock import writer_lock
 from tests.deployments.running import Up, running_up
 from tests.prefect_server import Server, free_port, until
-from tests.serving.shipped import Everest
+from tests.serving.shipped import MIDDAY, Everest
 
 pytestmark = [pytest.mark.prefect, pytest.mark.timeout(300)]
 
@@ -78,7 +78,7 @@ def test_it_serves_every_flow_at_its_times_in_the_persons_zone(up: Up) -> None:
     assert {one.name for one in TABLE} == set(deployed)
     (times,) = deployed["nightly"]["schedules"]
     assert times["schedule"]["cron"] == "30 3 * * *"
-    assert times["schedule"]["timezone"] == "UTC"
+    assert times["schedule"]["timezone"] == MIDDAY
     assert times["parameters"] == {"if_due": True}
     assert deployed["nightly"]["concurrency_options"]["collision_strategy"] == "CANCEL_NEW"
     assert deployed["compact"]["concurrency_options"]["collision_strategy"] == "ENQUEUE"
