@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from serving.bridge import Away
 from serving.grants import Grant
+from tasks.deadline import Deadline
 
 if TYPE_CHECKING:
     from starlette.types import Message
@@ -54,7 +55,7 @@ class Warm:
         if time.monotonic() < self._shunned_until:
             raise Away
         named = self._project.encode("utf-8", "surrogateescape")
-        connection = _Unix(self._path, timeout=self._slowest)
+        connection = _Unix(self._path, seconds=self._slowest)
         try:
             sent: dict[str, str | bytes] = {**_FIXED, **headers, "x-everest-project": named}
             connection.request("POST", "/mcp", body, sent)
@@ -118,16 +119,32 @@ class Own:
 
 
 class _Unix(http.client.HTTPConnection):
-    def __init__(self, path: Path, *, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
+    def __init__(self, path: Path, *, seconds: float) -> None:
+        super().__init__("localhost")
+        self._path, self._seconds = path, seconds
 
     def connect(self) -> None:
         if self._path.stat().st_uid != os.getuid():
             raise PermissionError(self._path)
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
+        self.sock = _Timed(Deadline(self._seconds))
         self.sock.connect(str(self._path))
+
+
+class _Timed(socket.socket):
+    """A connection over a unix socket all of whose waits end at one deadline."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        super().__init__(socket.AF_UNIX)
+        self._deadline = deadline
+        self.settimeout(deadline.left())
+
+    def sendall(self, data: Any, flags: int = 0, /) -> None:
+        self.settimeout(self._deadline.left())  # for all of the data together
+        super().sendall(data, flags)
+
+    def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0, /) -> int:
+        self.settimeout(self._deadline.left())
+        return super().recv_into(buffer, nbytes, flags)
 
 
 def _scope(headers: Mapping[str, str], grant: Grant) -> dict[str, Any]:

@@ -6,6 +6,7 @@ vectors mean nothing to the first one's.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -61,6 +62,7 @@ class ModelServer:
         says: what a chat is answered with: a text, or an answer as a whole.
         embeds: instead of vectors; it is told the texts.
         pause: seconds before each answer.
+        drips: paths whose answers come byte by byte and have no end.
         cuts: taken one a pull, while there are any.
         key: the only bearer token it lets in, if set.
     """
@@ -71,6 +73,7 @@ class ModelServer:
     says: Callable[[dict[str, Any]], str | Answer] = lambda _: "{}"
     embeds: Callable[[list[str]], Answer | None] = lambda _: None
     pause: float = 0.0
+    drips: tuple[str, ...] = ()
     cuts: list[Cut] = field(default_factory=list)
     key: str | None = None
     asked: list[Asked] = field(default_factory=list)
@@ -166,12 +169,24 @@ class _Handler(BaseHTTPRequestHandler):
             self._send((401, {"error": {"message": "wrong key"}}))
             return
         time.sleep(server.pause)
-        if self.path.startswith("/api/") and not server.ollama:
+        if self.path in server.drips:
+            self._drip()
+        elif self.path.startswith("/api/") and not server.ollama:
             self._send((404, {"error": "not found"}))
         elif self.path == "/api/pull":
             self._pull(body["model"])
         else:
             self._send(self._made(body))
+
+    def _drip(self) -> None:
+        """Send a head that never ends, until whoever asked goes away."""
+        self.close_connection = True
+        byte = b"HTTP/1.1 200 OK\r\nx-waits: "
+        with contextlib.suppress(OSError):
+            while True:
+                self.wfile.write(byte)
+                byte = b"x"
+                time.sleep(0.02)
 
     def _made(self, body: Any) -> Answer:
         server = self.scripted

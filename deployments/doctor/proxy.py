@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
 from typing import Final
 from urllib.parse import urlsplit
 
 from deployments.doctor.finding import Finding, well, wrong
 from tasks.compose import Setting
+from tasks.deadline import Deadline
 
 _PATIENCE: Final = 10.0
 _OUT: Final = "everest setup --undo --proxy"
@@ -24,9 +24,8 @@ def try_address(where: Setting, title: str, address: str) -> Finding:
         why = f"it is led to port {port}, and the proxy's is {where.settings.proxy_port}"
         return wrong(title, why, "everest setup")
     path = parts.path.removesuffix("/v1").rstrip("/") + "/memory/status"
-    try:
-        status = _asked(parts.hostname or "", port, path)
-    except (OSError, http.client.HTTPException):
+    status = _asked(parts._replace(path=path, query="", fragment="").geturl())
+    if status is None:
         why = "it is led through the proxy, which does not run: every request of its fails"
         return wrong(title, why, f"everest up   (or {_OUT})")
     if status in {401, 403}:
@@ -34,10 +33,12 @@ def try_address(where: Setting, title: str, address: str) -> Finding:
     return well(title, "it is led through the proxy, which lets it in")
 
 
-def _asked(host: str, port: int, path: str) -> int:
-    connection = http.client.HTTPConnection(host, port, timeout=_PATIENCE)
+def _asked(url: str) -> int | None:
+    """Return the status of what a proxy answers, None when none is there or it takes too long."""
+    from tasks.timed import FAULTS, answered  # noqa: PLC0415  slow to load
+
     try:
-        connection.request("GET", path)
-        return connection.getresponse().status
-    finally:
-        connection.close()
+        with answered("GET", url, Deadline(_PATIENCE)) as answer:
+            return answer.status
+    except (*FAULTS, ValueError):
+        return None

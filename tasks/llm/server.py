@@ -112,9 +112,9 @@ class Server:
         Args:
             url: where to post.
             body: the request.
-            silence: seconds that may pass without a byte.
+            silence: seconds that may pass before the first line, and between two.
         """
-        from tasks.llm import wire  # noqa: PLC0415  httpx takes 0.2 s to load
+        from tasks.llm import wire  # noqa: PLC0415  slow to load
 
         yield from wire.lines(url, body, key=self.key, silence=silence)
 

@@ -1,4 +1,4 @@
-"""Talks to a model server over HTTP; loaded by the first call alone, since httpx is slow to load.
+"""Talks to a model server over HTTP; loaded by the first call alone: what it needs is slow to load.
 
 Invariants: nothing is raised for what a server does; no proxy and no credential is taken from the
 environment, and no redirect followed; an answer has a deadline as a whole and a largest size.
@@ -7,65 +7,78 @@ environment, and no redirect followed; an answer has a deadline as a whole and a
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from http import HTTPStatus
 from typing import Any, Final
 
-import httpx
+import httpcore
 
+from tasks.deadline import Deadline
 from tasks.llm.server import Failure, Wrong, error_in
+from tasks.timed import FAULTS, answered
 
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _LONGEST_LINE: Final = 1024 * 1024
-_FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError, ValueError)
+_FAULTS: Final = (*FAULTS, ValueError)
 
 
 def asked(
     method: str, url: str, body: dict[str, Any] | None, *, key: str | None, timeout: float
 ) -> Any | Failure:
     """Return the JSON of an answer; `timeout` is in seconds, for all of it."""
-    until = time.monotonic() + timeout
     try:
-        with _client(url, key, timeout) as client, client.stream(method, url, json=body) as answer:
-            data = _within(answer, until)
+        with _answered(method, url, body, key, Deadline(timeout)) as answer:
+            data = _whole(answer)
     except _FAULTS as error:
         return _failure(error)
     if isinstance(data, Failure):
         return data
-    return _json(data) if answer.is_success else _refused(answer.status_code, data)
+    return _json(data) if _is_success(answer) else _refused(answer.status, data)
 
 
 def lines(
     url: str, body: dict[str, Any], *, key: str | None, silence: float
 ) -> Iterator[Any | Failure]:
     """Yield the JSON lines of an answer as they come; a failure is the last one."""
+    deadline = Deadline(silence)
     try:
-        with _client(url, key, silence) as client, client.stream("POST", url, json=body) as answer:
-            if not answer.is_success:
-                yield _refused(answer.status_code, answer.read())
+        with _answered("POST", url, body, key, deadline) as answer:
+            if not _is_success(answer):
+                data = _whole(answer)
+                yield data if isinstance(data, Failure) else _refused(answer.status, data)
                 return
-            yield from map(_json, filter(bytes.strip, _split(answer.iter_bytes())))
+            for line in filter(bytes.strip, _split(answer.iter_stream())):
+                yield _json(line)
+                deadline.renew()
     except _FAULTS as error:
         yield _failure(error)
 
 
-def _client(url: str, key: str | None, timeout: float) -> httpx.Client:
+def _answered(
+    method: str, url: str, body: dict[str, Any] | None, key: str | None, deadline: Deadline
+) -> AbstractContextManager[httpcore.Response]:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    certified = url.startswith("https:")  # reading the authorities in costs 20 ms
-    return httpx.Client(headers=headers, timeout=timeout, trust_env=False, verify=certified)
+    if body is None:
+        return answered(method, url, deadline, headers=headers)
+    headers["Content-Type"] = "application/json"
+    written = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return answered(method, url, deadline, headers=headers, body=written.encode())
 
 
-def _within(answer: httpx.Response, until: float) -> bytes | Failure:
-    """Return an answer's bytes: all before the deadline and no more than there is room for."""
+def _is_success(answer: httpcore.Response) -> bool:
+    return HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def _whole(answer: httpcore.Response) -> bytes | Failure:
+    """Return an answer's bytes, no more of them than there is room for."""
     parts: list[bytes] = []
     size = 0
-    for part in answer.iter_bytes():
+    for part in answer.iter_stream():
         parts.append(part)
         size += len(part)
         if size > _MOST_BYTES:
             return Failure(Wrong.BROKEN, "the answer is too long")
-        if time.monotonic() > until:
-            return Failure(Wrong.SLOW)
     return b"".join(parts)
 
 
@@ -92,10 +105,10 @@ def _json(data: bytes | str) -> Any | Failure:
 
 
 def _failure(error: Exception) -> Failure:
-    if isinstance(error, httpx.TimeoutException):
-        away = isinstance(error, httpx.ConnectTimeout)
+    if isinstance(error, httpcore.TimeoutException):
+        away = isinstance(error, httpcore.ConnectTimeout)
         return Failure(Wrong.AWAY if away else Wrong.SLOW)
-    away = isinstance(error, httpx.ConnectError)
+    away = isinstance(error, httpcore.ConnectError)
     return Failure(Wrong.AWAY if away else Wrong.BROKEN, type(error).__name__)
 
 

@@ -8,10 +8,12 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from tasks.hooks.wired import MARK
+from tests.modelserver import with_models
 from tests.serving.running import running_proxy
 from tests.serving.shipped import COMMAND, Everest, tree_of
 
@@ -189,6 +191,19 @@ def test_the_proxy_is_asked_at_the_address_that_was_wired(person: Everest) -> No
         person("token", "remove", listed[0]["id"])
         assert any("does not know its token" in what for what, _ in _wrong(person, **env))
     assert any("is led to port" in what for what, _ in _wrong(person, EVEREST_PROXY_PORT="8787"))
+
+
+@pytest.mark.slow
+def test_what_drips_where_the_proxy_should_be_is_left_in_time(person: Everest) -> None:
+    with with_models() as stranger:
+        env = {"EVEREST_PROXY_PORT": str(stranger.port)}
+        assert person("setup", "--proxy", "--yes", **ALONE, **env).code == 0
+        address = json.loads((person.claude / "settings.json").read_text())["env"]
+        path = urlsplit(address["ANTHROPIC_BASE_URL"]).path
+        stranger.drips = (f"{path}/memory/status",)
+        [(what, _)] = _wrong(person, **env)
+        assert [one.path for one in stranger.asked] == list(stranger.drips)
+    assert "the proxy, which does not run" in what
 
 
 def test_a_file_that_cannot_be_read_is_told_with_its_place(person: Everest) -> None:

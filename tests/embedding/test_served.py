@@ -72,6 +72,14 @@ def test_the_space_is_named_by_model_and_digest(models: ModelServer) -> None:
     assert _space(models).name != here
 
 
+def test_a_query_that_is_answered_byte_by_byte_is_given_up_in_time(models: ModelServer) -> None:
+    space = _space(models, timeout=0.5)
+    models.drips = ("/api/embed",)
+    assert not space.query("use pnpm").any()
+    assert space.trouble == "took too long"
+    assert dict(space.server.tally.failed) == {"took too long": 1}
+
+
 def test_a_night_asks_in_batches(models: ModelServer) -> None:
     space = _space(models)
     models.asked.clear()

@@ -269,6 +269,26 @@ def test_a_lesson_is_worded_with_a_model_and_a_rebuild_asks_none(tmp_path: Path)
         assert len(models.asked) == asked, "nothing is asked twice"
 
 
+def test_a_night_leaves_a_writing_model_that_drips_and_counts_it(tmp_path: Path) -> None:
+    """Without the deadline the night would wait for as long as the server drips: for ever."""
+    person = Everest(tmp_path)
+    person.works_a_week(datetime.now(UTC))
+    with with_models() as models:
+        models.drips = ("/v1/chat/completions",)
+        env = {
+            "EVEREST_LLM": WRITER,
+            "EVEREST_LLM_URL": f"{models.url}/v1",
+            "EVEREST_LLM_TIMEOUT": "0.5",
+        }
+        told = person("night", "--json", **env)
+        assert told.code == 0, told.err
+        asked = len(models.to("/v1/chat/completions"))
+        assert asked
+        assert told.data["learned"], "worded by rule"
+        assert f"{asked}× took too long" in " ".join(told.data["problems"])
+        assert f"{asked}× took too long" in person("status", **env).out
+
+
 @pytest.mark.slow
 def test_no_model_learns_no_less_than_a_broken_one(tmp_path: Path) -> None:
     person = Everest(tmp_path)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from tasks.errors import SettingInvalid
@@ -15,7 +17,7 @@ from tasks.llm.server import (
     on_this_machine,
 )
 from tests.modelserver import ModelServer
-from tests.serving.upstream import Break, Pause, Reply, Upstream
+from tests.serving.upstream import Break, Hold, Pause, Reply, Step, Upstream
 
 
 @pytest.mark.parametrize(
@@ -102,9 +104,41 @@ def test_every_way_to_fail_is_told_and_counted() -> None:
     assert _failure(Reply([b"{}"], before=[Pause(5)]), timeout=0.2).wrong is Wrong.SLOW
 
 
-def test_a_server_that_never_ends_its_answer_is_left_in_time() -> None:
-    drops = [step for _ in range(60) for step in (b" ", Pause(0.05))]
-    assert _failure(Reply(drops), timeout=0.5).wrong is Wrong.SLOW
+def _drips(first: bytes) -> list[Step]:
+    """Return what begins as an answer does and comes to no end while a test runs."""
+    return [first, *[step for _ in range(20_000) for step in (b"x", Pause(0.02))]]
+
+
+def test_a_server_that_drips_is_left_in_time_whatever_part_of_its_answer_drips() -> None:
+    head = b"HTTP/1.1 200 OK\r\n"
+    assert _failure(Reply(before=_drips(head[:5])), timeout=0.5).wrong is Wrong.SLOW
+    assert _failure(Reply(before=_drips(head + b"x-waits: ")), timeout=0.5).wrong is Wrong.SLOW
+    assert _failure(Reply(_drips(b"[")), timeout=0.5).wrong is Wrong.SLOW
+    assert _failure(Reply(_drips(b"{"), status=500), timeout=0.5).wrong is Wrong.SLOW
+
+
+def test_an_answer_that_drips_and_ends_in_time_is_an_answer() -> None:
+    head = [
+        step
+        for byte in b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+        for step in (bytes([byte]), Pause(0.001))
+    ]
+    with Upstream(lambda _: Reply(before=[*head, Hold(threading.Event())])) as upstream:
+        assert Server(upstream.url, Api.OPENAI).post(upstream.url, {}, timeout=50) == {}
+
+
+def test_lines_are_waited_for_as_long_as_they_come_and_no_longer() -> None:
+    """Ten lines take longer than any one of them may; what drips without a line is left."""
+    slowly = [step for n in range(10) for step in (Pause(0.25), b'{"n": %d}\n' % n)]
+    with Upstream(lambda _: Reply(slowly)) as upstream:
+        told = list(Server(upstream.url, Api.OLLAMA).lines(upstream.url, {}, silence=2))
+    assert told == [{"n": n} for n in range(10)]
+    with Upstream(lambda _: Reply(_drips(b'{"n": 0}\n'))) as upstream:
+        first, last = Server(upstream.url, Api.OLLAMA).lines(upstream.url, {}, silence=0.5)
+    assert (first, last) == ({"n": 0}, Failure(Wrong.SLOW))
+    with Upstream(lambda _: Reply(before=_drips(b"HTTP"))) as upstream:
+        (only,) = Server(upstream.url, Api.OLLAMA).lines(upstream.url, {}, silence=0.5)
+    assert only == Failure(Wrong.SLOW)
 
 
 def test_lines_are_told_as_they_come_and_one_that_never_ends_is_left() -> None:

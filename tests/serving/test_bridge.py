@@ -1,3 +1,4 @@
+import contextlib
 import io
 import json
 import socket
@@ -195,6 +196,34 @@ def test_a_warm_process_that_hangs_is_waited_for_once(tmp_path: Path) -> None:
         hanging.accept()[0].close()
         with pytest.raises(TimeoutError):
             hanging.accept()
+
+
+@pytest.mark.parametrize("begins", [b"HTTP/1.1 200 OK\r\nx-waits: ", b"HTTP/1.1 200 OK\r\n\r\n["])
+def test_a_warm_process_that_drips_is_waited_for_once(tmp_path: Path, begins: bytes) -> None:
+    over, taken = threading.Event(), []
+
+    def drips(listening: socket.socket) -> None:
+        connection = listening.accept()[0]
+        taken.append(connection)
+        with contextlib.suppress(OSError):
+            connection.sendall(begins)
+            while not over.wait(0.02):
+                connection.sendall(b"x")
+
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        listening.listen(9)
+        dripping = threading.Thread(target=drips, args=(listening,), daemon=True)
+        dripping.start()
+        warm = Warm(tmp_path / "s", "boat", slowest=0.5)
+        told = _talk(*[_request("ping", n) for n in range(3)], to=(warm, Echo()))
+        over.set()
+        dripping.join()
+        taken[0].close()
+        assert [one["id"] for one in told] == [0, 1, 2]
+        listening.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            listening.accept()
 
 
 def test_a_client_that_reads_no_more_ends_it() -> None:
