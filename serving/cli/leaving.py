@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from serving.cli.output import AsJson, at_terminal, put, say
+from serving.cli.output import AsJson, confirm, put, say
 from tasks import paused as pausing
 from tasks.compose import Setting, setting
 from tasks.domain.clock import iso, utc_now
-from tasks.errors import UsageError
 from tasks.paused import Pause
 
 if TYPE_CHECKING:
@@ -98,13 +97,7 @@ def uninstall(
 
 
 def _confirm(where: Setting, *, keep_data: bool) -> None:
-    """Ask the person before anything is undone.
-
-    Raises:
-        UsageError: when nobody can be asked.
-    """
-    if not at_terminal():
-        raise UsageError("there is nobody to ask whether to uninstall; give --yes")
+    """Ask the person before anything is undone."""
     home = where.places.home
     if keep_data:
         asked = f"Undo every wiring of Everest's on this machine? The memory stays in {home}."
@@ -113,7 +106,7 @@ def _confirm(where: Setting, *, keep_data: bool) -> None:
             f"Undo every wiring of Everest's on this machine and remove the memory in {home} for "
             "good? (`everest backup` and `everest export` keep it in a file.)"
         )
-    typer.confirm(asked, abort=True)
+    confirm(asked, nobody="there is nobody to ask whether to uninstall")
 
 
 def _in_words(where: Setting, left: Left, *, keep_data: bool) -> Iterator[str]:

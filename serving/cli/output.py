@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from tasks.errors import EverestError
+from tasks.errors import EverestError, UsageError
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value.")]
 ProjectName = Annotated[
@@ -55,3 +55,27 @@ def misused(misuse: TyperException, arguments: Sequence[str]) -> int:
 def at_terminal() -> bool:
     """Tell whether a person sits at both ends: only then does the command line speak for one."""
     return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def confirm(question: str, *, nobody: str, told: Iterable[str] = (), default: bool = False) -> None:
+    """Ask the person before what cannot be had again goes, or what is not ours changes.
+
+    Args:
+        question: to be answered by yes or no.
+        nobody: what it means that nobody can be asked; how to go on is added.
+        told: lines shown before the question. They may be a memory's words: only a terminal, at
+            which this asks at all, ever gets them.
+        default: what Enter alone means.
+
+    Raises:
+        UsageError: when nobody can be asked.
+        Abort: when the answer is no.
+    """
+    if not at_terminal():
+        raise UsageError(f"{nobody}; give --yes")
+    err = sys.stderr.isatty()  # so that with --json standard output keeps to its one value
+    for line in told:
+        typer.echo(line, err=err)
+    if not typer.confirm(question, default=default, err=err):
+        typer.echo("Nothing was changed.", err=err)
+        raise typer.Abort

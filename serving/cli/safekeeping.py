@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from serving.cli.output import AsJson, at_terminal, put, say
+from serving.cli.output import AsJson, confirm, put, say
 from serving.cli.progress import shown
 from tasks.compose import Setting, setting
 from tasks.domain.clock import instant, local_day, utc_now
@@ -178,19 +178,12 @@ def _taken(where: Setting, file: Path | None, keep: int) -> Backup:
 
 
 def _confirm(where: Setting, contents: Contents) -> None:
-    """Ask the person before what is here is replaced.
-
-    Raises:
-        UsageError: when nobody can be asked.
-    """
-    if not at_terminal():
-        why = "there is a memory here, and nobody to ask whether to replace it; give --yes"
-        raise UsageError(f"{where.places.home}: {why}")
-    records = count(contents.last_tx, "record")
-    typer.confirm(
-        f"Replace the memory in {where.places.home} by the backup of {_day(where, contents)} "
+    """Ask the person before what is here is replaced."""
+    home, records = where.places.home, count(contents.last_tx, "record")
+    confirm(
+        f"Replace the memory in {home} by the backup of {_day(where, contents)} "
         f"({records}, taken of {contents.home})? What is here is moved aside.",
-        abort=True,
+        nobody=f"{home}: there is a memory here, and nobody to ask whether to replace it",
     )
 
 

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import codecs
+import shutil
 import sys
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
 
 import typer
 
 from serving.cli.context import writing_project
-from serving.cli.output import AsJson, ProjectName, at_terminal, put, say
+from serving.cli.output import AsJson, ProjectName, at_terminal, confirm, put, say
 from tasks.compose import Setting, setting
-from tasks.domain.clock import utc_now
+from tasks.domain.clock import instant, local_day, utc_now
 from tasks.domain.ids import shown
+from tasks.domain.markers import one_line
 from tasks.domain.proposals import Actor
-from tasks.domain.scope import GLOBAL, Scope
+from tasks.domain.scope import GLOBAL
 from tasks.errors import UsageError
-from tasks.memory import Memory
+from tasks.going import going
+from tasks.memory import Found, Memory
+from tasks.render.phrases import count
 from tasks.said import MAX_NOTE, Accepted, decide, logs_with_words, remember
 from tasks.store.lock import writer_at_work
+
+_INDENT = " " * 4
 
 Unit = Annotated[str, typer.Argument(metavar="ID", help="An id, or the beginning of one.")]
 
@@ -62,23 +69,33 @@ def reject(
 
     Example: everest reject 3fa2b81c --reason "we moved to pnpm"
     """
-    _decide("reject", unit, reason, as_json=as_json)
+    memory, found = _found(setting(), unit)
+    accepted = decide(memory, "reject", found, reason=reason, actor=_actor(), at=utc_now())
+    _told(accepted, as_json=as_json)
+    if at_terminal() and not as_json:
+        say(_INDENT + _cut(found.row["text"]))
 
 
 def forget(
     unit: Unit,
     reason: Annotated[str, typer.Option("--reason", help="Why; kept.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Forget a unit and what it rests on.
+    """Forget a lesson, a note or an episode, for good.
 
-    It is hidden at once. For a person at a terminal its rows, its files and its bytes in the
-    store's file go right away; while another run is writing, the next night deletes the rows.
+    What it rests on goes with it, and every lesson that rests on that. At a
+    terminal it shows all of it and asks first; then rows, files and bytes in
+    the store's file go right away, or with the next night if a run is writing.
+    From a program it is only withheld, until you decide.
 
     Example: everest forget 3fa2b81c
     """
     where = setting()
-    accepted = _decided(where, "forget", unit, reason)
+    memory, found = _found(where, unit)
+    if at_terminal() and not yes:
+        _confirm(where, memory, found)
+    accepted = decide(memory, "forget", found, reason=reason, actor=_actor(), at=utc_now())
     busy = writer_at_work(where.places.lock)
     if not at_terminal() or busy:
         _told(accepted, as_json=as_json)
@@ -110,18 +127,37 @@ def _erase(where: Setting, accepted: Accepted, *, as_json: bool) -> None:
     )
 
 
-def _decide(verb: str, unit: str, reason: str, *, as_json: bool) -> None:
-    _told(_decided(setting(), verb, unit, reason), as_json=as_json)
+def _confirm(where: Setting, memory: Memory, found: Found) -> None:
+    """Show the person what would go, and ask."""
+    rows = going(memory, found)
+    records = count(len(rows), "record")
+    confirm(
+        f"Forget {records} for good? Nothing brings them back.",
+        nobody="there is nobody to ask",
+        told=["This would go, with its lesson files:", *_in_lines(rows, where)],
+    )
 
 
-def _decided(where: Setting, verb: str, unit: str, reason: str) -> Accepted:
+def _in_lines(rows: Iterable[dict[str, Any]], where: Setting) -> Iterator[str]:
+    from tasks.recall import label  # noqa: PLC0415  the search waits for who asks
+
+    for row in rows:
+        at = row.get("at")
+        day = str(local_day(instant(at), where.settings.zone)) if at else "day not known"
+        what = label(row) if "kind" in row else "withheld until you decide"
+        yield f"  {shown(row['id'])}  {what}, {day}"
+        yield _INDENT + _cut(row["text"])
+
+
+def _cut(text: str) -> str:
+    """Return as much of a text as a line of the terminal holds."""
+    room, line = shutil.get_terminal_size().columns - len(_INDENT), one_line(text)
+    return line if len(line) <= room else f"{line[: room - 1]}…"
+
+
+def _found(where: Setting, unit: str) -> tuple[Memory, Found]:
     memory = Memory(where.places)
-    found = memory.find(unit, _owner(where))
-    return decide(memory, verb, found, reason=reason, actor=_actor(), at=utc_now())
-
-
-def _owner(where: Setting) -> Scope:
-    return where.settings.scope(GLOBAL)
+    return memory, memory.find(unit, where.settings.scope(GLOBAL))
 
 
 def _actor() -> Actor:

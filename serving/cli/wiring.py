@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from serving.cli.output import AsJson, at_terminal, put, say
+from serving.cli.output import AsJson, confirm, put, say
 from serving.cli.scheduling import set_nights
 from tasks.compose import Setting, setting
 from tasks.domain.clock import utc_now
@@ -75,7 +75,11 @@ def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
     failures = list(plan.failures)
     if not dry_run:
         if changes and not yes:
-            _confirm(changes)
+            confirm(
+                f"Change {count(len(changes), 'file')}?",
+                nobody="there is nobody to ask whether to change these files",
+                default=True,
+            )
         if proxy and not undo and changes:
             agents, plan = _with_token(where, named)
         failures = [*plan.failures, *_carried_out(where, plan)]
@@ -135,17 +139,6 @@ def _show(changes: Iterable[Change]) -> None:
         for line in diff_of(change):
             bold = line.startswith(("+++", "---"))
             console.print(Text(line, style="bold" if bold else _STYLES.get(line[:1], "")))
-
-
-def _confirm(changes: Sequence[Change]) -> None:
-    """Ask the person before files are changed.
-
-    Raises:
-        UsageError: when nobody can be asked.
-    """
-    if not at_terminal():
-        raise UsageError("there is nobody to ask whether to change these files; give --yes")
-    typer.confirm(f"Change {count(len(changes), 'file')}?", default=True, abort=True, err=True)
 
 
 def _in_words(

@@ -143,7 +143,7 @@ def test_what_is_rejected_forgotten_or_deleted_since_stays_so(
     rejected, forgotten, vetoed = list(rules(person))[:3]
     told = person.at_terminal("reject", rejected, "--reason", "we moved on")
     assert told.code == 0, told.out
-    assert person.at_terminal("forget", forgotten).code == 0
+    assert person.at_terminal("forget", forgotten, "--yes").code == 0
     host_file(person, vetoed).unlink()
     if folded:
         assert person("render").code == 0

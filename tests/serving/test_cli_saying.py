@@ -1,11 +1,12 @@
 import json
+import re
 import shutil
 
 import duckdb
 import pytest
 
 from tasks.store.lock import writer_lock
-from tests.serving.shipped import Everest
+from tests.serving.shipped import Everest, tree_of
 
 SEED = "pnpm"
 
@@ -90,7 +91,7 @@ def test_what_is_forgotten_is_hidden_at_once_and_its_rows_are_gone_by_morning(
     assert lesson in _rows(person, "lesson_versions", "lesson_id")
     assert sources <= _rows(person, "episodes", "id")
     with writer_lock(person.home / "store.lock", wait=0, started="now"):
-        told = person.at_terminal("forget", lesson[:12])
+        told = person.at_terminal("forget", lesson[:12], "--yes")
     assert told.code == 0, told.out
     assert "is being written by" in told.out
     assert "everest compact" in told.out
@@ -110,6 +111,64 @@ def test_what_is_forgotten_is_hidden_at_once_and_its_rows_are_gone_by_morning(
     _stands_nowhere(person, lesson)
 
 
+def _going(person: Everest) -> tuple[str, dict[str, str]]:
+    """Return a lesson and everything that goes with it: the words of each by its id."""
+    lesson = _seen(person)
+    found = next(one for one in person.lessons() if one["lesson_id"] == lesson)
+    marks = ", ".join("?" for _ in found["sources"])
+    with duckdb.connect(str(person.home / "memory.duckdb"), read_only=True) as store:
+        sql = f"select id, words from episodes where id in ({marks})"
+        rows = dict(store.execute(sql, found["sources"]).fetchall())
+    assert rows, "a lesson rests on something"
+    return lesson, {lesson: found["text"], **rows}
+
+
+@pytest.mark.parametrize("typed", ["n\n", "\n", "\x04"], ids=["no", "enter", "end of input"])
+def test_a_person_who_does_not_say_yes_forgets_nothing(person: Everest, typed: str) -> None:
+    lesson, goes = _going(person)
+    before = tree_of(person.home)
+    told = person.at_terminal("forget", lesson[:12], typed=typed)
+    assert told.code == 130, told.out
+    assert f"Forget {len(goes)} records for good?" in told.out
+    assert "[y/N]" in told.out
+    for unit, words in goes.items():
+        (line,) = (one for one in told.out.splitlines() if one.startswith(f"  {unit[:16]}  "))
+        assert re.search(r"(lesson|correction), \d{4}-\d\d-\d\d$", line)
+        assert " ".join(words.split())[:40] in told.out
+    assert max(map(len, told.out.splitlines())) <= 100
+    assert tree_of(person.home) == before
+
+
+def test_a_person_who_says_yes_forgets_what_was_shown(person: Everest) -> None:
+    lesson, goes = _going(person)
+    told = person.at_terminal("forget", lesson[:12], typed="y\n")
+    assert told.code == 0, told.out
+    assert goes.keys().isdisjoint(_rows(person, "episodes", "id"))
+    assert lesson not in _rows(person, "lesson_versions", "lesson_id")
+
+
+def test_what_rests_on_an_episode_is_shown_and_goes_with_it(person: Everest) -> None:
+    lesson, goes = _going(person)
+    episode = next(unit for unit in goes if unit != lesson)
+    told = person.at_terminal("forget", episode, typed="y\n")
+    assert told.code == 0, told.out
+    assert f"  {lesson[:16]}  " in told.out
+    assert lesson not in _rows(person, "lesson_versions", "lesson_id")
+
+
+@pytest.mark.parametrize("yes", [(), ("--yes",)], ids=["plain", "with --yes"])
+def test_a_program_that_forgets_is_not_asked_and_only_withholds(
+    person: Everest, yes: tuple[str, ...]
+) -> None:
+    lesson, goes = _going(person)
+    told = person("forget", lesson, *yes)
+    assert told.code == 0, told.err
+    assert "only a person at a terminal" in told.out
+    assert not any(words[:40] in told.out + told.err for words in goes.values())
+    _nights(person)
+    assert lesson in _rows(person, "lesson_versions", "lesson_id")
+
+
 def _holding(person: Everest, words: str) -> set[str]:
     """Return what under the home holds these bytes: by its first name, or the store's file."""
     files = (path for path in person.home.rglob("*") if path.is_file())
@@ -126,13 +185,13 @@ def test_a_forgotten_secret_leaves_no_byte_in_store_and_view(person: Everest, wa
     token = "Zanzibar-7719"
     assert {"memory.duckdb", "view", "ledger", "journal"} <= _holding(person, token)
     if way == "at once":
-        told = person.at_terminal("forget", unit[:12])
+        told = person.at_terminal("forget", unit[:12], "--yes")
         assert told.code == 0, told.out
         assert "bytes in the store's file are gone" in told.out
         assert str(person.home / "ledger") in told.out.replace("\n", "")
     else:
         with writer_lock(person.home / "store.lock", wait=0, started="now"):
-            assert person.at_terminal("forget", unit[:12]).code == 0
+            assert person.at_terminal("forget", unit[:12], "--yes").code == 0
         _nights(person)
         assert "memory.duckdb" in _holding(person, token), "deleting a row leaves its bytes"
         compacted = person("compact", "--json")

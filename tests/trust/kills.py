@@ -280,7 +280,7 @@ def _after_much(bench: Bench) -> None:
     material.second_week(person.claude, now)
     edited, deleted, index = material.touched_files(person.claude, material.PAPERBOAT)
     rejected, forgotten = _two_more(bench, {edited.stem, deleted.stem})
-    bench.did("forget", forgotten, at_terminal=True)  # at once, with a render of its own
+    bench.did("forget", forgotten, "--yes", at_terminal=True)  # at once, with a render of its own
     bench.did("reject", rejected, "--reason", "we moved on", at_terminal=True)
     edited.write_text(edited.read_text().replace("pnpm", "pnpm, pinned,"))
     deleted.unlink()
@@ -346,7 +346,7 @@ UPKEEP: Final = (
     Scenario(
         "forget",
         "with one to forget",
-        ("forget", _CHOSEN),
+        ("forget", _CHOSEN, "--yes"),
         (("night",),),
         at_terminal=True,
         again=(0, 2),

@@ -68,7 +68,7 @@ def test_a_note_that_was_acknowledged_is_there_once_and_no_half_one_ever(slept: 
 @pytest.mark.parametrize("verb", ["reject", "forget"])
 def test_a_decision_is_whole_or_was_never_made(slept: Bench, verb: str) -> None:
     lesson = min(_lessons(slept))
-    why = ("--reason", "we moved on") if verb == "reject" else ()
+    why = ("--reason", "we moved on") if verb == "reject" else ("--yes",)
     number, ended = 0, None
     while ended is None or (ended.code == KILLED and ACCEPTED not in ended.out):
         number += 1
