@@ -5,9 +5,10 @@ Invariant: no argument of a call widens it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import Protocol
+from typing import Any, Protocol
 
 from tasks.domain.clock import Clock, local_day
 from tasks.domain.project import Identified
@@ -47,3 +48,7 @@ class Bound:
     def day(self, at: datetime) -> str:
         """Return the day of an instant."""
         return str(local_day(at, self.zone))
+
+
+MakeBound = Callable[[MutableMapping[str, Any]], Bound]
+"""Given a request's ASGI scope, return what its calls are bound to; an EverestError refuses."""

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from starlette.types import Receive, Scope, Send
 
-from serving.bound import Bound
+from serving.bound import MakeBound
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-
-MakeBound = Callable[[Scope], Bound]
-"""Given a request's ASGI scope, return what its calls are bound to; an EverestError refuses."""
 
 _ONLY_POST: Final = "everest keeps no stream open; send each message by POST"
 _NOT_LET_IN: Final = (

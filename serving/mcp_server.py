@@ -28,7 +28,7 @@ from mcp_types import (
 from mcp_types import Tool as Declared
 from starlette.types import Scope
 
-from serving.mcp import MakeBound
+from serving.bound import MakeBound
 from serving.tools import TOOLS, Answer, Tool, UnknownTool, call
 from tasks.errors import EverestError
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from starlette.types import Scope
 
-from serving.bound import Bound
+from serving.bound import Bound, MakeBound
 from serving.grants import Grant
-from serving.mcp import MakeBound
 from serving.state import Serving
 from tasks.domain.clock import utc_now
 from tasks.errors import UsageError
