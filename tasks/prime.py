@@ -62,6 +62,11 @@ _KINDS: Final = {
 }
 
 
+def moments_of(kind: str) -> list[Moment]:
+    """Return when a lesson of a kind may be shown."""
+    return [moment for moment, kinds in _KINDS.items() if kind in kinds]
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A lesson's row of the view, and how relevant it is now, in [0, 1]."""

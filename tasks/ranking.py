@@ -6,7 +6,7 @@ absolute, in [0, 1]: when no row has enough of it the answer is silence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -87,9 +87,24 @@ def rank(asked: Asked, corpus: Corpus, *, now: float, k: int) -> list[Hit]:
         now: seconds since the epoch.
         k: how many at most.
     """
+    return _hits(asked, corpus, now, k, relevant)
+
+
+def nearest(asked: Asked, corpus: Corpus, *, now: float) -> list[Hit]:
+    """Return all that either arm comes upon, relevant or not, best first: to tell why not."""
+    return _hits(asked, corpus, now, 2 * CANDIDATES, np.isfinite)
+
+
+def _hits(
+    asked: Asked,
+    corpus: Corpus,
+    now: float,
+    k: int,
+    chosen: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
+) -> list[Hit]:
     rows, cosines, shares = _candidates(asked, corpus)
     relevance = fused(asked.gauge, cosines, shares)
-    kept = np.flatnonzero(relevant(relevance))
+    kept = np.flatnonzero(chosen(relevance))
     recency = np.exp2(-np.maximum(now - corpus.at[rows[kept]], 0.0) / HALF_LIFE)
     strength = np.minimum(corpus.strength[rows[kept]], STRONG) / STRONG
     score = RELEVANCE * relevance[kept] + RECENCY * recency + STRENGTH * strength

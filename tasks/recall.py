@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -25,10 +26,11 @@ from tasks.embedding.index import build_lexical
 from tasks.embedding.space import Space
 from tasks.errors import WriteFailed
 from tasks.memory import Memory
-from tasks.ranking import Asked, Corpus, Hit, rank
+from tasks.ranking import Asked, Corpus, Hit, nearest, rank
 from tasks.store.view import ScopeView
 
 DEFAULT_K: Final = 8
+_Take = Callable[[Asked, Corpus], list[Hit]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,18 @@ def recall(  # noqa: PLR0913  what to ask, of whom, by which meaning of words, a
         k: how many at most.
         now: for recency and strength.
     """
-    asked = Asked(query, _vector(memory, query, space), space.gauge)
-    scopes = [scope] if scope.project_id == GLOBAL else [scope, scope.everywhere()]
-    found = [one for each in scopes for one in _recalled(memory, each, asked, now, k)]
+    take = partial(rank, now=now.timestamp(), k=_deep(memory, k))
+    found = _found(memory, query, scope, space, now, take)
     found.sort(key=lambda one: (-one.hit.score, one.row["id"]))
     return _without_echoes(found)[:k]
+
+
+def considered(
+    memory: Memory, query: str, *, scope: Scope, space: Space, now: datetime
+) -> list[Recalled]:
+    """Return all that the same question comes upon, relevant or not, the most relevant first."""
+    found = _found(memory, query, scope, space, now, partial(nearest, now=now.timestamp()))
+    return sorted(found, key=lambda one: (-one.hit.relevance, one.row["id"]))
 
 
 def touch(memory: Memory, found: Sequence[Recalled], *, actor: Actor, at: datetime) -> None:
@@ -116,14 +125,24 @@ def _vector(memory: Memory, query: str, space: Space) -> NDArray[np.float32] | N
     return space.query(query) if same else None
 
 
-def _recalled(memory: Memory, scope: Scope, asked: Asked, now: datetime, k: int) -> list[Recalled]:
+def _found(  # noqa: PLR0913, PLR0917  what `recall` is asked, and which rows to take
+    memory: Memory, query: str, scope: Scope, space: Space, now: datetime, take: _Take
+) -> list[Recalled]:
+    asked = Asked(query, _vector(memory, query, space), space.gauge)
+    scopes = [scope] if scope.project_id == GLOBAL else [scope, scope.everywhere()]
+    return [one for each in scopes for one in _recalled(memory, each, asked, now, take)]
+
+
+def _recalled(
+    memory: Memory, scope: Scope, asked: Asked, now: datetime, take: _Take
+) -> list[Recalled]:
     """Return what one scope holds; notes no night has folded yet are ranked by words alone."""
     view = memory.view.scope(scope) if memory.view else None
     notes = [note.row for note in memory.overlay.notes if note.scope == scope]
     if view is None and not notes:
         return []
     folded = len(view.rows) if view else 0
-    hits = rank(asked, _corpus(view, notes, now), now=now.timestamp(), k=_deep(memory, k))
+    hits = take(asked, _corpus(view, notes, now))
     rows = (
         (view.rows[h.row] if view and h.row < folded else notes[h.row - folded], h) for h in hits
     )

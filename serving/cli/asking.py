@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from typing import Annotated, Any
 
 import typer
 
+from serving.cli import reasons
 from serving.cli.context import reading_scope, reading_scopes
-from serving.cli.output import AsJson, ProjectName, at_terminal, put, say
-from tasks.compose import setting
+from serving.cli.output import AsJson, ProjectName, at_terminal, cut, put, say
+from tasks.compose import Setting, setting
 from tasks.domain.clock import instant, local_day, utc_now
 from tasks.domain.ids import shown
 from tasks.domain.markers import one_line
 from tasks.domain.proposals import Actor
+from tasks.domain.scope import Scope
+from tasks.explain import Explained
+from tasks.explain import explain as why
 from tasks.learned import listed, stands
 from tasks.memory import Memory
 from tasks.recall import DEFAULT_K, Recalled, fenced, label, recall, touch
@@ -31,31 +35,39 @@ def recall_(
     query: Annotated[str, typer.Argument(help="What to look for, in words.")],
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many at most.")] = DEFAULT_K,
     project: ProjectName = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show why each stands where.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say why: words, meaning, age, what was left out.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find what a project's memory holds on a question.
 
-    For a person at a terminal it is a list; for a program, a fenced block of quoted data.
+    For a person at a terminal it is a list; for a program, a fenced block of
+    quoted data. With --explain it tells what each rests on, what came nearest
+    of the rest, and what that lacks.
 
     Example: everest recall "how do we run the tests" -k 3 --explain
     """
     where = setting()
     memory = Memory(where.places)
     scope = reading_scope(memory, where.settings, project)
-    now = utc_now()
-    found = recall(memory, query, scope=scope, space=where.space().space, k=k, now=now)
+    space, now = where.space().space, utc_now()
+    if explain:
+        told = why(memory, query, scope=scope, space=space, k=k, now=now)
+        found = [one.one for one in told.listed]
+    else:
+        found = recall(memory, query, scope=scope, space=space, k=k, now=now)
     touch(memory, found, actor=Actor.PERSON if at_terminal() else Actor.AGENT, at=now)
-    if as_json:
+    if explain:
+        _explain(where, memory, told, scope, now, as_json=as_json)
+    elif as_json:
         put([_as_data(one) for one in found])
     elif not found:
         say(f"Nothing in {scope.project_id} bears on that.")
     elif at_terminal():
-        say(line for one in found for line in _readable(one, where.settings.zone, explain=explain))
+        say(line for one in found for line in _readable(one, where.settings.zone))
     else:
-        say(fenced(found, lambda at: str(local_day(at, where.settings.zone))))
-        if explain:
-            say(f"{shown(one.row['id'])}  {_why(one)}" for one in found)
+        say(_fenced(found, where.settings.zone))
 
 
 def lessons(
@@ -103,23 +115,49 @@ def _as_data(one: Recalled) -> dict[str, Any]:
     }
 
 
-def _readable(one: Recalled, zone: tzinfo, *, explain: bool) -> Iterator[str]:
+def _readable(one: Recalled, zone: tzinfo) -> Iterator[str]:
     """Yield what a person reads of one unit: its words, then what it is, of when, and its id."""
+    yield f"- {one_line(one.row['text'])}"
+    yield f"    {_named(one, zone)}"
+
+
+def _named(one: Recalled, zone: tzinfo) -> str:
     row = one.row
-    day = local_day(instant(row["at"]), zone)
-    yield f"- {one_line(row['text'])}"
-    told = [label(row), str(day), one.scope.project_id]
+    told = [label(row), str(local_day(instant(row["at"]), zone)), one.scope.project_id]
     if row["unit"] != "passage":  # a passage is no unit: nothing can be done to it by its id
         told.append(shown(row["id"]))
-    yield f"    {', '.join(told)}"
-    if explain:
-        yield f"    {_why(one)}"
+    return ", ".join(told)
 
 
-def _why(one: Recalled) -> str:
-    hit = one.hit
-    cosine = "no vector" if hit.cosine is None else f"cosine {hit.cosine:.2f}"
-    return (
-        f"{hit.score:.3f} = 0.6 x {hit.relevance:.2f} ({cosine}, words "
-        f"{hit.lexical:.2f}) + 0.25 x {hit.recency:.2f} + 0.15 x {hit.strength_part:.2f}"
-    )
+def _fenced(found: list[Recalled], zone: tzinfo) -> str:
+    return fenced(found, lambda at: str(local_day(at, zone)))
+
+
+def _explain(  # noqa: PLR0913  what was answered, from which memory, of what, and when
+    where: Setting, memory: Memory, told: Explained, scope: Scope, now: datetime, *, as_json: bool
+) -> None:
+    """Tell an answer with everything that it rests on."""
+    if as_json:
+        put(reasons.as_data(told, _as_data))
+        return
+    zone, seen = where.settings.zone, at_terminal()
+    found = [one.one for one in told.listed]
+    if not found:
+        say(f"Nothing in {scope.project_id} bears on that.")
+    elif not seen:
+        say(_fenced(found, zone))
+    say([*reasons.preface(told, scope.project_id), *([""] if found else [])])
+    for one in told.listed:
+        say(_readable(one.one, zone) if seen else [f"- {_named(one.one, zone)}"])
+        say(f"    {line}" for line in reasons.of_listed(told, one, where, now))
+    if told.left_out:
+        say(["", "Nearest of what was left out:" if found else "Nearest to it:"])
+    for one in told.left_out:  # a program is given no words that are not fenced
+        if seen:
+            say(f"- {cut(one.one.row['text'], beside=2)}")
+        say(f"{'    ' if seen else '- '}{_named(one.one, zone)}")
+        say(f"    {line}" for line in reasons.of_left_out(told, one))
+    lessons_here = listed(memory, {scope, scope.everywhere()})
+    kept_back = sum(not stands(memory, row) for row in lessons_here)
+    if end := [*reasons.afterword(told, kept_back)]:
+        say(["", *end])

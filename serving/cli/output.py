@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
+from tasks.domain.markers import one_line
 from tasks.errors import EverestError, UsageError
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value.")]
@@ -55,6 +57,12 @@ def misused(misuse: TyperException, arguments: Sequence[str]) -> int:
 def at_terminal() -> bool:
     """Tell whether a person sits at both ends: only then does the command line speak for one."""
     return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def cut(text: str, *, beside: int) -> str:
+    """Return as much of a text as a line of the terminal holds beside so many characters."""
+    room, line = shutil.get_terminal_size().columns - beside, one_line(text)
+    return line if len(line) <= room else f"{line[: room - 1]}…"
 
 
 def confirm(question: str, *, nobody: str, told: Iterable[str] = (), default: bool = False) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
@@ -11,11 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from serving.cli.context import writing_project
-from serving.cli.output import AsJson, ProjectName, at_terminal, confirm, put, say
+from serving.cli.output import AsJson, ProjectName, at_terminal, confirm, cut, put, say
 from tasks.compose import Setting, setting
 from tasks.domain.clock import instant, local_day, utc_now
 from tasks.domain.ids import shown
-from tasks.domain.markers import one_line
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import GLOBAL
 from tasks.errors import UsageError
@@ -73,7 +71,7 @@ def reject(
     accepted = decide(memory, "reject", found, reason=reason, actor=_actor(), at=utc_now())
     _told(accepted, as_json=as_json)
     if at_terminal() and not as_json:
-        say(_INDENT + _cut(found.row["text"]))
+        say(_INDENT + cut(found.row["text"], beside=len(_INDENT)))
 
 
 def forget(
@@ -146,13 +144,7 @@ def _in_lines(rows: Iterable[dict[str, Any]], where: Setting) -> Iterator[str]:
         day = str(local_day(instant(at), where.settings.zone)) if at else "day not known"
         what = label(row) if "kind" in row else "withheld until you decide"
         yield f"  {shown(row['id'])}  {what}, {day}"
-        yield _INDENT + _cut(row["text"])
-
-
-def _cut(text: str) -> str:
-    """Return as much of a text as a line of the terminal holds."""
-    room, line = shutil.get_terminal_size().columns - len(_INDENT), one_line(text)
-    return line if len(line) <= room else f"{line[: room - 1]}…"
+        yield _INDENT + cut(row["text"], beside=len(_INDENT))
 
 
 def _found(where: Setting, unit: str) -> tuple[Memory, Found]:
