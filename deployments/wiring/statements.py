@@ -15,9 +15,10 @@ from typing import Final, Literal
 from deployments.wiring.data import Path
 
 _KEY: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
-_KEYS: Final = rf"{_KEY}(?:[ \t]*\.[ \t]*{_KEY})*"
-_HEADER: Final = re.compile(rf"[ \t]*(?P<open>\[\[?)[ \t]*(?P<keys>{_KEYS})[ \t]*\]\]?")
-_PAIR: Final = re.compile(rf"[ \t]*(?P<keys>{_KEYS})[ \t]*=[ \t]*")
+KEYS: Final = rf"{_KEY}(?:[ \t]*\.[ \t]*{_KEY})*"
+"""Matches a key, dotted or not."""
+_HEADER: Final = re.compile(rf"[ \t]*(?P<open>\[\[?)[ \t]*(?P<keys>{KEYS})[ \t]*\]\]?")
+_PAIR: Final = re.compile(rf"[ \t]*(?P<keys>{KEYS})[ \t]*=[ \t]*")
 _ONE_KEY: Final = re.compile(_KEY)
 _PIECE: Final = re.compile(
     r'''"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?'{3,5}'''
@@ -33,6 +34,7 @@ class Statement:
     Attributes:
         path: of the table that a header opens, or of a pair's value; arrays of tables by index.
         value: where a pair's value stands, else nowhere.
+        table: of the header that it stands under, or is.
     """
 
     kind: Literal["table", "item", "pair", "line"]
@@ -40,25 +42,26 @@ class Statement:
     end: int
     path: Path = ()
     value: tuple[int, int] = (0, 0)
+    table: Path = ()
 
 
 def statements(text: str, start: int) -> Iterator[Statement]:
     """Yield the statements of a text that `tomllib` can read, from a place on."""
     tables, table = _Tables(), Path()
     while start < len(text):
-        line_end = _line_end(text, start)
+        end = _line_end(text, start)
         if header := _HEADER.match(text, start):
-            keys = _parts(header["keys"])
+            keys = parts(header["keys"])
             item = header["open"] == "[["
             table = tables.item(keys) if item else tables.table(keys)
-            yield Statement("item" if item else "table", start, line_end, table)
+            yield Statement("item" if item else "table", start, end, table, table=table)
         elif pair := _PAIR.match(text, start):
-            last, line_end = _value_end(text, pair.end())
-            path = (*table, *_parts(pair["keys"]))
-            yield Statement("pair", start, line_end, path, (pair.end(), last))
+            last, end = _value_end(text, pair.end())
+            path = (*table, *parts(pair["keys"]))
+            yield Statement("pair", start, end, path, (pair.end(), last), table)
         else:
-            yield Statement("line", start, line_end, table)
-        start = line_end
+            yield Statement("line", start, end, table, table=table)
+        start = end
 
 
 class _Tables:
@@ -83,7 +86,8 @@ class _Tables:
         return (*array, self._counts[array] - 1)
 
 
-def _parts(keys: str) -> list[str]:
+def parts(keys: str) -> list[str]:
+    """Return the names in a key."""
     return [_plain(one) for one in _ONE_KEY.findall(keys)]
 
 

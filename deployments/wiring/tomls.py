@@ -5,18 +5,18 @@ Invariants: as for JSON; what a changed text holds is read again by `tomllib` an
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+from deployments.wiring import inline
 from deployments.wiring.data import Path, Unwirable, appended, dropped, found, put
 from deployments.wiring.jsonc import BOM, Unreadable
 from deployments.wiring.statements import Statement, statements
+from deployments.wiring.toml_words import block, dotted_key, literal, pairs
 
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _WHERE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -45,15 +45,20 @@ class TomlText:
         pair = next((one for one in self._all if one.kind == "pair" and one.path == path), None)
         if pair is not None:
             start, end = pair.value
-            return self._changed(self.text[:start] + _literal(value) + self.text[end:], expected)
+            return self._changed(self.text[:start] + literal(value) + self.text[end:], expected)
+        if (outer := self._around(path)) is not None:
+            edits = inline.put(self.text, *outer, value, self._newline)
+            return self._changed(_edited(self.text, edits), expected)
         if self.get(path) is not None:
             return self.drop(path).put(path, value)
         if isinstance(value, dict):
-            return self._changed(self._with_block([f"[{_dotted(path)}]", *_pairs(value)]), expected)
+            return self._changed(
+                self._with_block([f"[{dotted_key(path)}]", *pairs(value)]), expected
+            )
         return self._changed(self._with_pair(path, value), expected)
 
     def append(self, path: Path, value: Any) -> TomlText:
-        """Return the text with one more item, a table, in an array of tables.
+        """Return the text with one more item, a table, in an array.
 
         Raises:
             Unwirable: as `put`.
@@ -62,7 +67,10 @@ class TomlText:
             expected = put(self.data, path, [value])
         else:
             expected = appended(self.data, path, value)
-        return self._changed(self._with_block(_item(path, value)), expected)
+        if (outer := self._around(path, itself=True)) is not None:
+            edits = inline.append(self.text, *outer, value, self._newline)
+            return self._changed(_edited(self.text, edits), expected)
+        return self._changed(self._with_block(block(path, value)), expected)
 
     def drop(self, path: Path) -> TomlText:
         """Return the text without what stands at a path; without any, the same text.
@@ -72,6 +80,9 @@ class TomlText:
         """
         if self.get(path) is None:
             return self
+        if (outer := self._around(path)) is not None:
+            edits = inline.drop(self.text, *outer)
+            return self._changed(_edited(self.text, edits), dropped(self.data, path))
         gone = [one for one in self._all if one.kind != "line" and one.path[: len(path)] == path]
         return self._changed(self._without(gone), dropped(self.data, path))
 
@@ -90,21 +101,42 @@ class TomlText:
         ended = "" if not bare or bare.endswith("\n") else self._newline
         return self.text + ended + gap + "".join(line + self._newline for line in lines)
 
+    def _around(self, path: Path, *, itself: bool = False) -> tuple[int, Path] | None:
+        """Return where the value begins that is written as one and holds a path, and what is left.
+
+        Args:
+            path: where something stands, or will.
+            itself: a value that stands at the path counts as well.
+        """
+        for one in self._all:
+            depth = len(one.path)
+            if one.kind == "pair" and one.path == path[:depth] and (itself or depth < len(path)):
+                return one.value[0], path[depth:]
+        return None
+
     def _with_pair(self, path: Path, value: Any) -> str:
-        """Return the text with one more pair in a table, behind the last one that is there."""
-        table, line = path[:-1], f"{_key(path[-1])} = {_literal(value)}"
+        """Return the text with one more pair in a table, behind the last one that is there.
+
+        A table that dotted keys make has no header, and may get none: its pair has such a key too.
+        """
+        table = path[:-1]
         inside = [
             one
             for one in self._all
             if (one.kind == "pair" and one.path[:-1] == table)
             or (one.kind in {"table", "item"} and one.path == table)
+            or (one.kind == "pair" and len(one.table) < len(table) and _is_in(one.path, table))
         ]
         if not inside and table:
-            return self._with_block([f"[{_dotted(table)}]", line])
+            return self._with_block(
+                [f"[{dotted_key(table)}]", f"{dotted_key(path[-1:])} = {literal(value)}"]
+            )
         start = len(BOM) if self.text.startswith(BOM) else 0
         at = inside[-1].end if inside else start
         before = self.text[:at]
         ended = "" if at == start or before.endswith("\n") else self._newline
+        above = len(inside[-1].table) if inside else 0
+        line = f"{dotted_key(path[above:])} = {literal(value)}"
         return before + ended + line + self._newline + self.text[at:]
 
     def _without(self, gone: Sequence[Statement]) -> str:
@@ -116,10 +148,7 @@ class TomlText:
             before = self._all[at - 1] if at else None
             if before is not None and not self.text[before.start : before.end].strip():
                 spans.append((before.start, before.end))
-        text = self.text
-        for start, end in sorted(spans, reverse=True):
-            text = text[:start] + text[end:]
-        return text
+        return _edited(self.text, [(*span, "") for span in spans])
 
     def _changed(self, text: str, expected: Any) -> TomlText:
         try:
@@ -127,11 +156,19 @@ class TomlText:
         except Unreadable:
             made = None
         if made is None or _filled(made.data) != _filled(expected):
-            raise Unwirable(
-                "it is written in a way that cannot be changed safely; write tables that stand on "
-                "one line, as in a = { … }, as [a] with their pairs below, then run this again"
-            )
+            raise Unwirable("it is written in a way that cannot be changed safely")
         return made
+
+
+def _is_in(path: Path, table: Path) -> bool:
+    return path[: len(table)] == table
+
+
+def _edited(text: str, edits: Iterable[inline.Edit]) -> str:
+    """Return a text with spans replaced, none of which meets another."""
+    for start, end, words in sorted(edits, reverse=True):
+        text = text[:start] + words + text[end:]
+    return text
 
 
 def _loaded(text: str) -> dict[str, Any]:
@@ -156,45 +193,3 @@ def _filled(data: Any) -> Any:
         case list():
             return [_filled(one) for one in data]
     return data
-
-
-def _item(path: Path, value: dict[str, Any]) -> list[str]:
-    """Return the lines of an array's item, arrays of tables in it as such."""
-    lines = [f"[[{_dotted(path)}]]"]
-    inner = {k: v for k, v in value.items() if isinstance(v, list) and v and isinstance(v[0], dict)}
-    lines += _pairs({k: v for k, v in value.items() if k not in inner})
-    for name, items in inner.items():
-        for one in items:
-            lines += _item((*path, name), one)
-    return lines
-
-
-def _pairs(value: dict[str, Any]) -> list[str]:
-    return [f"{_key(name)} = {_literal(one)}" for name, one in value.items()]
-
-
-def _dotted(path: Path) -> str:
-    return ".".join(_key(part) for part in path if isinstance(part, str))
-
-
-def _key(name: str | int) -> str:
-    text = str(name)
-    return text if _BARE.fullmatch(text) else _quoted(text)
-
-
-def _literal(value: Any) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return _quoted(value)
-        case dict():
-            return "{ " + ", ".join(_pairs(value)) + " }" if value else "{}"
-        case list():
-            return "[" + ", ".join(_literal(one) for one in value) + "]"
-    return str(value)
-
-
-def _quoted(text: str) -> str:
-    """Return a basic string; JSON's escapes are TOML's, but for DEL, which TOML wants escaped."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,29 @@ def test_claude_code_is_wired_and_unwired_byte_for_byte(person: Everest) -> None
     assert person("setup", "--undo", "--yes").out == "Nothing of Everest's is there.\n"
 
 
+INLINE = b"""model = "gpt-5"
+mcp_servers = { docs = { command = "npx" } } # one line
+hooks = { Stop = [ { hooks = [ { type = "command", command = "say done" } ] } ] }
+tui.theme = "dark\""""
+
+
+def test_settings_of_codex_on_one_line_are_wired_on_it_and_unwired(person: Everest) -> None:
+    config = person.user / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_bytes(INLINE)
+    before = tree_of(person.user)
+    told = person("setup", "--agent", "codex", "--yes", PATH="/usr/bin:/bin")
+    assert told.code == 0, told.err
+    wired = config.read_text()
+    assert wired.count("\n") == INLINE.decode().count("\n"), "every table stays on its line"
+    data = tomllib.loads(wired)
+    assert data["mcp_servers"]["everest"]["args"] == ["serve"]
+    assert data["mcp_servers"]["docs"] == {"command": "npx"}
+    assert [len(groups) for groups in data["hooks"].values()] == [2, 1, 1, 1, 1, 1]
+    assert person("setup", "--undo", "--yes").code == 0
+    assert tree_of(person.user) == before
+
+
 def test_copies_and_record_are_the_persons_alone(person: Everest) -> None:
     person("setup", "--yes")
     copies = sorted((person.home / "wired-over").iterdir())
@@ -92,6 +116,41 @@ def test_a_dry_run_shows_the_change_and_makes_none(person: Everest) -> None:
     assert "2 files would change; none was." in told.out
     assert tree_of(person.user) == before
     assert not person.home.exists()
+
+
+def test_what_would_change_is_told_in_short(person: Everest) -> None:
+    told = person("setup", "--dry-run").out
+    short = told.partition("\nIn short:\n")[2]
+    assert short.splitlines()[:5] == [
+        "Claude Code",
+        "  ~/.claude/settings.json",
+        "    adds 5 hooks: UserPromptSubmit, Stop, PreToolUse, SessionStart, SessionEnd",
+        "  ~/.claude.json",
+        "    adds mcpServers.everest",
+    ]
+    assert person("setup", "--yes").code == 0
+    back = person("setup", "--undo", "--dry-run").out.partition("\nIn short:\n")[2]
+    assert "    takes out 5 hooks: UserPromptSubmit, Stop, PreToolUse, SessionStart" in back
+    assert "    takes out mcpServers.everest" in back
+    settings = person.claude / "settings.json"
+    settings.write_bytes(settings.read_bytes().replace(b"exec ", b"exec  ", 1))
+    assert "    changes 1 hook: UserPromptSubmit" in person("setup", "--dry-run").out
+
+
+def test_every_line_that_would_change_is_shown_and_long_ones_once(person: Everest) -> None:
+    files = person("setup", "--dry-run", "--json").data["files"]
+    exact = [line for one in files for line in one["diff"] if line.startswith(("+", "-"))]
+    told = person("setup", "--dry-run").out
+    assert sum('test -x \\"$0\\"' in line for line in exact) == 5
+    assert told.count("test -x") == 1
+    names = dict(re.findall(r"^(<\w+>) stands for: (.*)$", told, re.MULTILINE))
+    assert names.keys() == {"<hook>", "<home>"}
+    diff = told.partition("<hook> stands for")[0]
+    lines = [line for line in diff.splitlines() if line.startswith(("+", "-"))]
+    for name, words in names.items():
+        spelt = json.dumps(words)[1:-1]
+        lines = [line.replace(name, spelt) for line in lines]
+    assert lines == exact
 
 
 def test_with_nobody_to_ask_nothing_is_changed(person: Everest) -> None:

@@ -83,11 +83,36 @@ ODD: dict[str, str] = {
 }
 BARE: dict[str, str] = dict.fromkeys(RICH, "")
 MISSING: dict[str, str] = {str(Path(name).parent / ".keep"): "" for name in RICH}
+INLINE: dict[str, str] = {
+    **RICH,
+    ".codex/config.toml": """# all on one line
+model = "gpt-5"
+features = { web_search = true } # mine
+mcp_servers = { docs = { command = "npx" }, 'my files'.command = "fs" }
+model_providers = {}
+hooks = { Stop = [ { matcher = "", hooks = [ { type = "command", command = "say done" } ] }, ] }
+""",
+}
+DOTTED: dict[str, str] = {
+    **RICH,
+    ".codex/config.toml": """features.web_search = true
+mcp_servers.docs.command = "npx"
+"mcp_servers".docs . args = [] # none
+[hooks]
+Stop = [
+  { hooks = [ { type = "command", command = "say done" } ] }, # keep
+]
+[profiles.work.sub]
+[profiles]
+model = "o3\"""",
+}
 HOMES: dict[str, dict[str, str]] = {
     "rich": RICH,
     "odd": ODD,
     "bare": BARE,
     "missing": MISSING,
+    "inline": INLINE,
+    "dotted": DOTTED,
     "marked": {name: BOM + text for name, text in RICH.items()},
     "windows": {name: text.replace("\n", "\r\n") for name, text in RICH.items()},
     "odd windows": {name: BOM + text.replace("\n", "\r\n") for name, text in ODD.items()},

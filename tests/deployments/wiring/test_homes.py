@@ -31,7 +31,7 @@ def any_house(request: pytest.FixtureRequest, tmp_path: Path) -> House:
     return House(tmp_path, HOMES[request.param])
 
 
-@pytest.fixture(params=["rich", "odd", "missing"])
+@pytest.fixture(params=["rich", "odd", "inline", "dotted", "missing"])
 def house(request: pytest.FixtureRequest, tmp_path: Path) -> House:
     return House(tmp_path, HOMES[request.param])
 
@@ -137,7 +137,7 @@ def _grown(name: str, text: str) -> str:
     return text[:at] + ' "later": {"a": 1},' + text[at:]
 
 
-@pytest.mark.parametrize("kind", ["rich", "marked", "windows"])
+@pytest.mark.parametrize("kind", ["rich", "inline", "marked", "windows"])
 def test_what_an_agent_wrote_afterwards_survives_an_undo(tmp_path: Path, kind: str) -> None:
     house = House(tmp_path, HOMES[kind])
     house.wire(DOOR)
