@@ -1,32 +1,39 @@
-"""HTTP whose deadline holds for all of it: looking a name up apart, from the connection to the end.
+"""HTTP whose deadline holds for all of it, from looking a name up to the last byte.
 
-The usual time-outs are for one read each, so a server that drips outlasts them by as much as it
-likes. Invariants: nothing is taken from the environment and no redirect followed; every wait ends
-at the deadline, whoever is at the other end.
+httpx's own time-outs are for one read each, so a server that drips outlasts them by as much as it
+likes; here the whole is cancelled. Invariants: nothing is taken from the environment and no
+redirect followed; every wait ends at the deadline, whoever is at the other end.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import socket
-import ssl
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
-import httpcore
+import httpx
 
 from tasks.deadline import Deadline
 
-FAULTS: Final = (
-    httpcore.TimeoutException,
-    httpcore.NetworkError,
-    httpcore.ProtocolError,
-    httpcore.UnsupportedProtocol,
-)
+FAULTS: Final = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueError)
 """What comes of a server that is away, slow, or speaks something else."""
-_PIECE: Final = 64 * 1024
-_PLAIN: Final = "/%:@!$&'()*+,;=~?"
+_SENDING: Final = "http11.send_request_headers"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a request.
+
+    Attributes:
+        status: of HTTP; that there is an answer says nothing of success.
+        parts: the body as it comes; what it raises is one of `FAULTS`.
+    """
+
+    status: int
+    parts: Iterator[bytes]
 
 
 @contextlib.contextmanager
@@ -36,106 +43,56 @@ def answered(
     deadline: Deadline,
     *,
     headers: Mapping[str, str] | None = None,
-    body: bytes | None = None,
-) -> Iterator[httpcore.Response]:
-    """Give the answer to a request, its body still to come; its status says nothing of success.
+    body: Any = None,
+) -> Iterator[Answer]:
+    """Give the answer to a request; `body` is sent as JSON unless it is None.
+
+    To be used where no event loop runs in the thread.
 
     Raises:
-        httpcore.TimeoutException: when the deadline is over, here or while the body is read.
-        httpcore.NetworkError: when the server cannot be reached, or breaks off.
-        httpcore.ProtocolError: when it does not speak HTTP.
-        httpcore.UnsupportedProtocol: when the URL names no server of HTTP.
-        ValueError: when the URL cannot be written as one.
+        httpx.ConnectTimeout: when the deadline is over before there is a connection.
+        httpx.ReadTimeout: when it is over later, here or while the body is read.
+        httpx.HTTPError: when the server cannot be reached, breaks off, or speaks no HTTP.
+        httpx.InvalidURL: when the URL names no server.
     """
-    given = {"Accept": "*/*", "Accept-Encoding": "identity", **(headers or {})}
-    with (
-        httpcore.ConnectionPool(network_backend=_Network(deadline)) as pool,
-        pool.stream(method, _in_ascii(url), headers=[*given.items()], content=body) as answer,
-    ):
-        yield answer
+    is_connected = False
+
+    async def watched(name: str, _: Mapping[str, Any]) -> None:
+        nonlocal is_connected
+        is_connected = is_connected or name.startswith(_SENDING)
+
+    @contextlib.asynccontextmanager
+    async def opened() -> AsyncIterator[httpx.Response]:
+        certified = url.startswith("https:")  # reading the authorities in costs 20 ms
+        async with (
+            httpx.AsyncClient(timeout=None, trust_env=False, verify=certified) as client,  # noqa: S113  the deadline is over all of it
+            client.stream(
+                method, url, headers=headers, json=body, extensions={"trace": watched}
+            ) as answer,
+        ):
+            yield answer
+
+    def in_time(asked: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return runner.run(_within(asked, deadline))
+        except TimeoutError as error:
+            late = httpx.ReadTimeout if is_connected else httpx.ConnectTimeout
+            raise late("the deadline is over") from error
+
+    def parts(response: httpx.Response) -> Iterator[bytes]:
+        coming = response.aiter_bytes()
+        while (part := in_time(lambda: anext(coming, None))) is not None:
+            yield part
+
+    with asyncio.Runner() as runner:
+        opening = opened()
+        response = in_time(opening.__aenter__)
+        try:
+            yield Answer(response.status_code, parts(response))
+        finally:
+            runner.run(opening.__aexit__(None, None, None))
 
 
-def _in_ascii(url: str) -> str:
-    """Return a URL as it goes over the wire: other letters in a name or a path are encoded."""
-    parts = urlsplit(url)
-    name = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
-    return parts._replace(netloc=name, path=quote(parts.path, safe=_PLAIN)).geturl()
-
-
-class _Network(httpcore.NetworkBackend):
-    """Opens connections; the time-outs that it is given are not looked at, the deadline is."""
-
-    def __init__(self, deadline: Deadline) -> None:
-        self._deadline = deadline
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ARG002
-        local_address: str | None = None,  # noqa: ARG002
-        socket_options: Iterable[Any] | None = None,  # noqa: ARG002
-    ) -> httpcore.NetworkStream:
-        """Return a connection to the first address of a name that takes one."""
-        with _told_as(httpcore.ConnectTimeout, httpcore.ConnectError):
-            fault = OSError()
-            for family, kind, number, _, address in socket.getaddrinfo(
-                host, port, type=socket.SOCK_STREAM
-            ):
-                made = socket.socket(family, kind, number)
-                try:
-                    made.settimeout(self._deadline.left())
-                    made.connect(address)
-                    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                except OSError as error:
-                    made.close()
-                    fault = error
-                else:
-                    return _Stream(made, self._deadline)
-            raise fault
-
-
-class _Stream(httpcore.NetworkStream):
-    """A connection, as `_Network` opens them."""
-
-    def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
-        self._connection, self._deadline = connection, deadline
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002
-        with _told_as(httpcore.ReadTimeout, httpcore.ReadError):
-            self._connection.settimeout(self._deadline.left())
-            return self._connection.recv(max_bytes)
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
-        with _told_as(httpcore.WriteTimeout, httpcore.WriteError):
-            while buffer:
-                self._connection.settimeout(self._deadline.left())
-                buffer = buffer[self._connection.send(buffer[:_PIECE]) :]
-
-    def close(self) -> None:
-        self._connection.close()
-
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ARG002
-    ) -> httpcore.NetworkStream:
-        with _told_as(httpcore.ConnectTimeout, httpcore.ConnectError):
-            try:
-                self._connection.settimeout(self._deadline.left())
-                sealed = ssl_context.wrap_socket(self._connection, server_hostname=server_hostname)
-            except OSError:
-                self.close()
-                raise
-            return _Stream(sealed, self._deadline)
-
-
-@contextlib.contextmanager
-def _told_as(late: type[Exception], broken: type[Exception]) -> Iterator[None]:
-    try:
-        yield
-    except TimeoutError as error:
-        raise late from error
-    except OSError as error:
-        raise broken from error
+async def _within(asked: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
+    async with asyncio.timeout(deadline.left()):
+        return await asked()

@@ -21,7 +21,8 @@ from tasks.embedding.minilm import MiniLM
 from tasks.embedding.scale import Scale, reference_texts, scale_of
 from tasks.embedding.space import Progress, SpaceAway
 from tasks.llm.choice import Embedding
-from tasks.llm.server import Api, Failure, Server, Wrong
+from tasks.llm.failure import Failure, Wrong
+from tasks.llm.server import Api, Server
 
 PATIENCE: Final = 60.0
 """Seconds that a batch may take: a model that is not in memory yet is loaded first."""

@@ -18,7 +18,8 @@ from tasks.embedding.choose import SERVED
 from tasks.embedding.served import digest_of, measured
 from tasks.errors import ModelUnavailable
 from tasks.llm.choice import Choice, Embedding
-from tasks.llm.server import Api, Failure, Server, Wrong, error_in
+from tasks.llm.failure import Failure, Wrong, error_in
+from tasks.llm.server import Api, Server
 
 Pulled = Callable[[str, int, int], None]
 """Told a model, and how many of its bytes are here of how many, as far as the server knows."""

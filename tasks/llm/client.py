@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tasks.llm.server import Failure, Server, Wrong
+from tasks.llm.failure import Failure, Wrong
+from tasks.llm.server import Server
 
 _IN_A_ROW: Final = 3
 _TOKENS: Final = 400

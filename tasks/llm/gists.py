@@ -17,7 +17,7 @@ from tasks.domain.scope import Scope
 from tasks.domain.session import PersonTurn
 from tasks.domain.units import Episode
 from tasks.evidence.detectors.text import own_words
-from tasks.llm.server import Failure
+from tasks.llm.failure import Failure
 from tasks.llm.wording import Wordsmith
 from tasks.store import gateway, reads
 from tasks.store.handle import Store

@@ -1,4 +1,4 @@
-"""Talks to a model server over HTTP; loaded by the first call alone: what it needs is slow to load.
+"""Talks to a model server over HTTP; loaded by the first call alone, since httpx is slow to load.
 
 Invariants: nothing is raised for what a server does; no proxy and no credential is taken from the
 environment, and no redirect followed; an answer has a deadline as a whole and a largest size.
@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
 from http import HTTPStatus
 from typing import Any, Final
 
-import httpcore
+import httpx
 
 from tasks.deadline import Deadline
-from tasks.llm.server import Failure, Wrong, error_in
-from tasks.timed import FAULTS, answered
+from tasks.llm.failure import Failure, Wrong, error_in
+from tasks.timed import FAULTS, Answer, answered
 
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _LONGEST_LINE: Final = 1024 * 1024
-_FAULTS: Final = (*FAULTS, ValueError)
 
 
 def asked(
@@ -28,9 +26,9 @@ def asked(
 ) -> Any | Failure:
     """Return the JSON of an answer; `timeout` is in seconds, for all of it."""
     try:
-        with _answered(method, url, body, key, Deadline(timeout)) as answer:
+        with answered(method, url, Deadline(timeout), headers=_bearer(key), body=body) as answer:
             data = _whole(answer)
-    except _FAULTS as error:
+    except FAULTS as error:
         return _failure(error)
     if isinstance(data, Failure):
         return data
@@ -43,38 +41,31 @@ def lines(
     """Yield the JSON lines of an answer as they come; a failure is the last one."""
     deadline = Deadline(silence)
     try:
-        with _answered("POST", url, body, key, deadline) as answer:
+        with answered("POST", url, deadline, headers=_bearer(key), body=body) as answer:
             if not _is_success(answer):
                 data = _whole(answer)
                 yield data if isinstance(data, Failure) else _refused(answer.status, data)
                 return
-            for line in filter(bytes.strip, _split(answer.iter_stream())):
+            for line in filter(bytes.strip, _split(answer.parts)):
                 yield _json(line)
                 deadline.renew()
-    except _FAULTS as error:
+    except FAULTS as error:
         yield _failure(error)
 
 
-def _answered(
-    method: str, url: str, body: dict[str, Any] | None, key: str | None, deadline: Deadline
-) -> AbstractContextManager[httpcore.Response]:
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    if body is None:
-        return answered(method, url, deadline, headers=headers)
-    headers["Content-Type"] = "application/json"
-    written = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return answered(method, url, deadline, headers=headers, body=written.encode())
+def _bearer(key: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def _is_success(answer: httpcore.Response) -> bool:
+def _is_success(answer: Answer) -> bool:
     return HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES
 
 
-def _whole(answer: httpcore.Response) -> bytes | Failure:
+def _whole(answer: Answer) -> bytes | Failure:
     """Return an answer's bytes, no more of them than there is room for."""
     parts: list[bytes] = []
     size = 0
-    for part in answer.iter_stream():
+    for part in answer.parts:
         parts.append(part)
         size += len(part)
         if size > _MOST_BYTES:
@@ -105,10 +96,10 @@ def _json(data: bytes | str) -> Any | Failure:
 
 
 def _failure(error: Exception) -> Failure:
-    if isinstance(error, httpcore.TimeoutException):
-        away = isinstance(error, httpcore.ConnectTimeout)
+    if isinstance(error, httpx.TimeoutException):
+        away = isinstance(error, httpx.ConnectTimeout)
         return Failure(Wrong.AWAY if away else Wrong.SLOW)
-    away = isinstance(error, httpcore.ConnectError)
+    away = isinstance(error, httpx.ConnectError)
     return Failure(Wrong.AWAY if away else Wrong.BROKEN, type(error).__name__)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 from tasks.domain.units import Episode, EpisodeKind
 from tasks.durable import swap_file
 from tasks.llm.client import Client
-from tasks.llm.server import Failure
+from tasks.llm.failure import Failure
 from tasks.wording import (
     Form,
     Held,

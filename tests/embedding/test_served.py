@@ -13,7 +13,8 @@ from tasks.embedding.served import BATCH, Served, measured
 from tasks.embedding.space import SpaceAway
 from tasks.errors import SettingInvalid
 from tasks.llm.choice import Choice, Embedding, read_choice, write_choice
-from tasks.llm.server import Api, Failure, Server
+from tasks.llm.failure import Failure
+from tasks.llm.server import Api, Server
 from tests.modelserver import EMBEDDER, Model, ModelServer, with_models
 
 NAME = f"{EMBEDDER}:latest"

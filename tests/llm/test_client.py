@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tasks.llm.client import Budget, Client
-from tasks.llm.server import Api, Failure, Server, Wrong
+from tasks.llm.failure import Failure, Wrong
+from tasks.llm.server import Api, Server
 from tests.modelserver import WRITER, ModelServer, with_models
 
 SCHEMA = {"type": "object"}

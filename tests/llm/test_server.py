@@ -5,17 +5,8 @@ import threading
 import pytest
 
 from tasks.errors import SettingInvalid
-from tasks.llm.server import (
-    OLLAMA,
-    Api,
-    Failure,
-    Server,
-    Tally,
-    Wrong,
-    base_of,
-    ollama_of,
-    on_this_machine,
-)
+from tasks.llm.failure import Failure, Wrong
+from tasks.llm.server import OLLAMA, Api, Server, Tally, base_of, ollama_of, on_this_machine
 from tests.modelserver import ModelServer
 from tests.serving.upstream import Break, Hold, Pause, Reply, Step, Upstream
 
