@@ -6,14 +6,15 @@ import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tasks.embedding.choose import Chosen, choose
 from tasks.errors import SettingInvalid
 from tasks.evidence.roots import claude_roots
-from tasks.llm.configured import client_of
-from tasks.llm.keys import key_of_choice
-from tasks.llm.wording import Wordsmith, remembered
 from tasks.settings import Places, Settings, absolute
+
+if TYPE_CHECKING:  # what only those need who compare meanings or have a model write
+    from tasks.embedding.choose import Chosen
+    from tasks.llm.wording import Wordsmith
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,9 @@ class Setting:
 
     def wordsmith(self) -> Wordsmith | None:
         """Return what has a model help with the wording of one run; None when none is chosen."""
+        from tasks.llm.configured import client_of  # noqa: PLC0415  few processes need it
+        from tasks.llm.wording import Wordsmith, remembered  # noqa: PLC0415
+
         client = client_of(self.settings, self.places)
         if client is None:
             return None
@@ -50,6 +54,9 @@ def space_of(settings: Settings, places: Places) -> Chosen:
     Raises:
         SettingInvalid: when what was asked for cannot be used.
     """
+    from tasks.embedding.choose import choose  # noqa: PLC0415  loads numpy, which few need
+    from tasks.llm.keys import key_of_choice  # noqa: PLC0415
+
     return choose(
         settings.embed,
         settings.embed_model,

@@ -9,7 +9,7 @@ import copy
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.domain import canon
 from tasks.domain.clock import instant
@@ -24,7 +24,10 @@ from tasks.store.journal import Append
 from tasks.store.keys import digest_key
 from tasks.store.overlay import Overlay, overlay
 from tasks.store.rows import scope_of
-from tasks.store.view import ScopeView, View, current
+from tasks.store.view import View, current
+
+if TYPE_CHECKING:
+    from tasks.store.scope_view import ScopeView
 
 _SHORTEST = 4
 

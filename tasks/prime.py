@@ -38,7 +38,7 @@ from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN, told_lesson
 from tasks.domain.units import USABLE, EpisodeKind
 from tasks.profiles import profile
 from tasks.ranking import Asked
-from tasks.store.view import ScopeView
+from tasks.store.scope_view import ScopeView
 
 MOST: Final = 3
 """Lessons shown at one moment."""

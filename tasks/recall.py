@@ -27,7 +27,7 @@ from tasks.embedding.space import Space
 from tasks.errors import WriteFailed
 from tasks.memory import Memory
 from tasks.ranking import Asked, Corpus, Hit, nearest, rank
-from tasks.store.view import ScopeView
+from tasks.store.scope_view import ScopeView
 
 DEFAULT_K: Final = 8
 _Take = Callable[[Asked, Corpus], list[Hit]]

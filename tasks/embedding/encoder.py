@@ -12,13 +12,15 @@ import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from tasks.embedding.weights import WEIGHTS
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 Array = NDArray[np.float32]
 _CACHED: Final = 32  # tokens whose activations fit the cache: halves the cost of gelu
@@ -169,6 +171,8 @@ def _erf(values: Array) -> Array:
 
 
 def _tokenizer(path: Path) -> Tokenizer:
+    from tokenizers import Tokenizer  # noqa: PLC0415  choosing a space loads no model
+
     try:
         return Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises no narrower class

@@ -1,28 +1,24 @@
 """The published view as its readers see it: immutable folders, one a scope, mapped, never locked.
 
 A read opens its scope's folder and the owner's `@global` one, so no arm of a search can leave its
-scope. Reading needs numpy and a JSON parser, nothing of the store.
+scope. Lists need a JSON parser, and searches numpy too (`scope_view`): nothing of the store.
 """
 
 from __future__ import annotations
 
-import functools
-import mmap
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from tasks.domain.scope import Scope
-from tasks.embedding.dense import Dense
-from tasks.embedding.index import Lexical
 from tasks.errors import ViewDamaged, ViewGone
+
+if TYPE_CHECKING:
+    from tasks.store.scope_view import ScopeView
 
 VERSION: Final = 1
 PRIME: Final = "prime-2"
@@ -93,119 +89,6 @@ class Manifest:
         )
 
 
-class Table:
-    """Rows of JSON lines with an index of where each begins: one row costs one read.
-
-    The file stays open, so that later publications, which delete old folders, take nothing away.
-    """
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._path = folder / f"{name}.jsonl"
-        self._lines = _mapped(self._path)
-        self._starts: NDArray[np.int64] = np.load(folder / f"{name}-starts.npy", mmap_mode="r")
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (self[row] for row in range(len(self)))
-
-    def __getitem__(self, row: int) -> dict[str, Any]:
-        start, end = int(self._starts[row]), int(self._starts[row + 1])
-        try:
-            found: dict[str, Any] = orjson.loads(self._lines[start:end])
-        except ValueError as error:
-            raise ViewDamaged(self._path, str(error)) from error
-        return found
-
-
-class ScopeView:
-    """One scope's folder, opened lazily; row i is the same in every array, units come first.
-
-    What was opened stays, whatever is published meanwhile; opening another of its files may tell
-    that the publication, whose file is `manifest`, is gone.
-    """
-
-    def __init__(self, folder: Path, scope: Scope, manifest: Path) -> None:
-        self.scope = scope
-        self._folder = folder
-        self._manifest = manifest
-
-    @functools.cached_property
-    def rows(self) -> Table:
-        """Return the rows themselves: episodes, lessons and passages, told apart by `unit`."""
-        with _as_published(self._folder, self._manifest):
-            return Table(self._folder, "rows")
-
-    @functools.cached_property
-    def at(self) -> NDArray[np.float64]:
-        """Return when each row was, in seconds since 1970, shape (n,)."""
-        return self._array("at")
-
-    @functools.cached_property
-    def words(self) -> Lexical:
-        """Return the lexical index over the rows."""
-        with _as_published(self._folder, self._manifest):
-            return Lexical.load(self._folder / "words")
-
-    @functools.cached_property
-    def vectors(self) -> Dense | None:
-        """Return the vectors of the units, the first m <= n rows; None when there are none.
-
-        A unit that is not embedded yet has a row of zeros.
-        """
-        with _as_published(self._folder, self._manifest):
-            found = Dense.load(self._folder / "vectors")
-        return found if found.matrix.shape[1] else None
-
-    @functools.cached_property
-    def lessons(self) -> NDArray[np.int64]:
-        """Return which rows are lessons, ascending.
-
-        Of a folder that was published before there was such a list every row is looked at.
-        """
-        path = self._folder / "lessons.npy"
-        if not path.exists():
-            found = [i for i, row in enumerate(self.rows) if row["unit"] == "lesson"]
-            return np.array(found, dtype=np.int64)
-        with _as_published(path, self._manifest):
-            listed: NDArray[np.int64] = np.load(path, mmap_mode="r")
-        return listed
-
-    @functools.cached_property
-    def profiles(self) -> tuple[dict[str, Any], ...]:
-        """Return what moments are compared with of each lesson, in the order of `lessons`.
-
-        None of a folder that was published before there was such an index.
-        """
-        path = self._folder / PRIME
-        if not path.exists():
-            return ()
-        with _as_published(path, self._manifest):
-            return tuple(line["profile"] for line in Table(path, "lessons"))
-
-    def strengths(self, now: float) -> NDArray[np.float64]:
-        """Return each row's strength at `now`, halved every 45 whole days; a passage has none."""
-        value, as_of = self._strength
-        days = np.maximum(np.floor((now - as_of) / 86_400), 0)
-        return value * np.exp2(-days / 45)
-
-    @functools.cached_property
-    def _strength(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return self._array("strength"), self._array("as-of")
-
-    @functools.cached_property
-    def buried(self) -> frozenset[str]:
-        """Return the keyed digests of the values that tombstones keep out of this scope."""
-        with _as_published(self._folder, self._manifest):
-            return frozenset(orjson.loads((self._folder / "tombstones.json").read_bytes()))
-
-    def _array(self, name: str) -> NDArray[np.float64]:
-        with _as_published(self._folder, self._manifest):
-            found: NDArray[np.float64] = np.load(self._folder / f"{name}.npy", mmap_mode="r")
-        return found
-
-
 class View:
     """One publication, opened for reading."""
 
@@ -217,6 +100,8 @@ class View:
 
     def scope(self, scope: Scope) -> ScopeView | None:
         """Return a scope's folder, or None when nothing was ever published in it."""
+        from tasks.store.scope_view import ScopeView  # noqa: PLC0415  loads numpy
+
         for entry in self.manifest.scopes:
             if entry.scope == scope:
                 view = ScopeView(self._folder / "scopes" / entry.folder, scope, self._file)
@@ -237,7 +122,7 @@ class View:
     def listed(self, name: str) -> list[dict[str, Any]]:
         """Return a list of the catalog by its name: projects, lessons, sessions and others."""
         path = self._folder / self.manifest.catalog / f"{name}.jsonl"
-        with _as_published(path, self._file):
+        with as_published(path, self._file):
             return [orjson.loads(line) for line in path.read_bytes().split(b"\n") if line]
 
 
@@ -252,13 +137,13 @@ def current(folder: Path) -> View | None:
             if name == before:
                 raise ViewDamaged(folder / name, "it is not there") from error
         else:
-            with _as_published(folder / name, folder / name):
+            with as_published(folder / name, folder / name):
                 return View(folder, Manifest.parse(data))
     return None
 
 
 @contextmanager
-def _as_published(path: Path, manifest: Path) -> Iterator[None]:
+def as_published(path: Path, manifest: Path) -> Iterator[None]:
     """Name what cannot be read of a publication as damage to it, unless it was taken away whole.
 
     The file of a manifest goes before the folders that it names.
@@ -276,9 +161,3 @@ def _named(folder: Path) -> str:
         return (folder / "current").read_text("ascii").strip()
     except FileNotFoundError:
         return ""
-
-
-def _mapped(path: Path) -> mmap.mmap | bytes:
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
