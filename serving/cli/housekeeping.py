@@ -13,14 +13,12 @@ import typer
 from serving.cli.context import writing_project
 from serving.cli.output import AsJson, at_terminal, put, say
 from tasks.compose import Setting, setting
-from tasks.delegation import delegation
 from tasks.domain.clock import instant, iso, utc_now
 from tasks.domain.proposals import Actor
 from tasks.domain.ran import Outcome, completed_nights
 from tasks.domain.units import Project
 from tasks.errors import EverestError
 from tasks.hooks.failures import lately
-from tasks.llm.use import in_words, kept_uses, of_data, trouble_of
 from tasks.memory import Memory
 from tasks.paused import paused
 from tasks.render.phrases import hours_ago
@@ -156,6 +154,8 @@ def _arrange(verb: str, project: str, name: str, *, as_json: bool) -> None:
 
 
 def _status(where: Setting) -> dict[str, Any]:
+    from tasks.llm.use import kept_uses  # noqa: PLC0415  loads numpy, which `paths` does without
+
     memory = Memory(where.places)
     view = memory.view
     return {
@@ -182,6 +182,8 @@ def _status(where: Setting) -> dict[str, Any]:
 
 def _delegation(memory: Memory, where: Setting) -> dict[str, Any]:
     """Return where agents ask and where they are stopped: for the owner, who alone runs this."""
+    from tasks.delegation import delegation  # noqa: PLC0415
+
     listed = memory.view.listed("sessions") if memory.view else ()
     sessions = (session_from(row) for row in listed)
     return asdict(delegation(sessions, now=utc_now(), zone=where.settings.zone))
@@ -231,6 +233,8 @@ def _age(published: str) -> float:
 
 def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str]]:
     """Yield what a person reads of the status, unfolded lines last."""
+    from tasks.llm.use import in_words, of_data, trouble_of  # noqa: PLC0415
+
     if told["published"]:
         published = (
             f"{_minute(told['published'], zone)}, {hours_ago(timedelta(hours=told['age_hours']))}"

@@ -10,45 +10,79 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from importlib import metadata
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from serving.cli import (
-    agents,
-    asking,
-    doctoring,
-    door,
-    hooking,
-    housekeeping,
-    keeping,
-    leaving,
-    models,
-    nights,
-    running,
-    safekeeping,
-    saying,
-    watching,
-    wiring,
-)
 from serving.cli.output import error, misused
 from tasks.errors import EverestError, ViewGone, WriteFailed
 
+_MODULES: Final = {
+    **dict.fromkeys(("night", "demo", "morning"), "nights"),
+    **dict.fromkeys(("ingest", "sleep", "render", "measure", "rebuild"), "running"),
+    **dict.fromkeys(("recall", "lessons"), "asking"),
+    **dict.fromkeys(("remember", "reject", "forget"), "saying"),
+    **dict.fromkeys(("proxy", "relay", "token"), "door"),
+    **dict.fromkeys(("serve", "tools", "call", "context"), "agents"),
+    **dict.fromkeys(("prime", "hook"), "hooking"),
+    "model": "models",
+    **dict.fromkeys(("up", "down", "logs", "prefect", "deploy"), "watching"),
+    "setup": "wiring",
+    "doctor": "doctoring",
+    **dict.fromkeys(("project", "status", "paths"), "housekeeping"),
+    **dict.fromkeys(("compact", "check"), "keeping"),
+    **dict.fromkeys(("pause", "resume", "uninstall"), "leaving"),
+    **dict.fromkeys(("backup", "restore", "export"), "safekeeping"),
+}
+"""The module of each command, in the order of the help; a module is loaded for its commands."""
 _DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 """What the system says when a disk is full, may not be written, or is failing."""
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001  the shape of an option's callback
     if asked:
+        from importlib import metadata  # noqa: PLC0415  only here is it needed
+
         typer.echo(f"everest {metadata.version('everest-memory')}")
         raise typer.Exit
 
 
+class _Late(Mapping[str, Any]):
+    """Commands by name; the module of one is loaded when it is looked up, and not when listed."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            group = typer.Typer(rich_markup_mode=None)
+            import_module(f"serving.cli.{_MODULES[name]}").add_to(group)
+            self._loaded |= typer.main.get_group(group).commands
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+class _Everest(TyperGroup):
+    """The command with its sub-commands, loaded late."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands: Any = _Late()
+
+
 app = typer.Typer(
     name="everest",
+    cls=_Everest,
     help="A memory for AI agents that learns from being corrected.",
     no_args_is_help=True,
     add_completion=False,
@@ -65,26 +99,6 @@ def everest(
     ] = False,
 ) -> None:
     """A memory for AI agents that learns from being corrected."""
-
-
-for group in (
-    nights,
-    running,
-    asking,
-    saying,
-    door,
-    agents,
-    hooking,
-    models,
-    watching,
-    wiring,
-    doctoring,
-    housekeeping,
-    keeping,
-    leaving,
-    safekeeping,
-):
-    group.add_to(app)
 
 
 def main() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from typing import TYPE_CHECKING
 
 from tasks.progress import Progress as Shown
 from tasks.progress import Quiet
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 _SAID = {
     "fold": "taking in what was said",
@@ -57,10 +59,23 @@ class Bar:
 @contextmanager
 def shown(*, quiet: bool = False) -> Iterator[Shown]:
     """Show progress on standard error while it is a terminal."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
+    if quiet:
         yield Quiet()
         return
+    from rich.console import Console  # noqa: PLC0415  what draws waits for what lasts
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield Quiet()
+        return
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+    )
+
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         yield Bar(progress, console)
