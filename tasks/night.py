@@ -5,6 +5,7 @@ Each does its part and says in plain data what that came to. Nothing here knows 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -46,7 +47,7 @@ from tasks.store.compact import Compacted
 from tasks.store.handle import Store, open_store
 from tasks.store.publish import Published
 from tasks.store.reads import Query, Subject
-from tasks.store.told import FILE
+from tasks.store.told import FILE, HELD_OUT, SHOWN
 from tasks.waypoints import passing
 from tasks.wording import word
 
@@ -247,8 +248,8 @@ def _last_render(run: Run, scope: Scope) -> tuple[set[str], set[str]]:
     rows = reads.rows(run.store.database, Query(Subject.EXPOSURES, scope))
     renders = [row for row in rows if row["channel"] == FILE]
     last = max((row["at"] for row in renders), default=None)
-    found: dict[str, set[str]] = {"shown": set(), "held_out": set()}
+    found: defaultdict[str, set[str]] = defaultdict(set)
     for row in renders:
         if row["at"] == last:
             found[row["disposition"]].add(row["lesson_id"])
-    return found["shown"], found["held_out"]
+    return found[SHOWN], found[HELD_OUT]

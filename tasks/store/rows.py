@@ -24,6 +24,7 @@ from tasks.domain.units import (
     Trust,
 )
 from tasks.store.schema import KEYS
+from tasks.store.told import FILE, HELD_OUT, NOTHING, SHOWN
 
 Row = dict[str, Any]
 
@@ -272,7 +273,11 @@ def tombstone_from(row: Row) -> Tombstone:
 
 
 def exposure_rows(exposure: Expose, scope: Scope) -> list[Row]:
-    """Return a row for each lesson of a decision point."""
+    """Return a row for each lesson of a decision point.
+
+    A render that leaves no line of ours has one row, of no lesson: the lines of the one before it
+    are gone for whoever begins from then on.
+    """
     same = {
         "id": exposure.id,
         **scope_columns(scope),
@@ -281,11 +286,14 @@ def exposure_rows(exposure: Expose, scope: Scope) -> list[Row]:
         "channel": exposure.channel,
         "reason": "",
     }
-    return [
+    rows = [
         {**same, "lesson_id": lesson, "disposition": disposition}
-        for disposition, lessons in (("shown", exposure.shown), ("held_out", exposure.held_out))
+        for disposition, lessons in ((SHOWN, exposure.shown), (HELD_OUT, exposure.held_out))
         for lesson in lessons
     ]
+    if exposure.channel == FILE and not rows:
+        return [{**same, "lesson_id": "", "disposition": NOTHING}]
+    return rows
 
 
 def _json(text: str) -> dict[str, int]:

@@ -20,6 +20,9 @@ FILE: Final = "file"
 """The channel of lines rendered into a host's `MEMORY.md`."""
 CHANNELS: Final = (HOOK, PROXY, FILE)
 SHOWN: Final = "shown"
+HELD_OUT: Final = "held_out"
+NOTHING: Final = "nothing"
+"""The disposition of a render that left no line, whose row names no lesson."""
 FILE_READER: Final = "claude_code"
 """The agent into whose folder lines are rendered; no other loads them."""
 
@@ -35,7 +38,7 @@ begun AS (
   SELECT s.id AS session_id, s.started, r.id AS render
   FROM (FROM sessions s WHERE {_own("s")} AND s.agent = '{FILE_READER}') s
   ASOF JOIN (SELECT max(e.id) AS id, e."at" FROM exposures e
-             WHERE {_own("e")} AND e.session_id = '' GROUP BY e."at") r ON s.started >= r."at"
+             WHERE {_own("e")} AND e.channel = '{FILE}' GROUP BY e."at") r ON s.started >= r."at"
 )"""  # noqa: S608  the schema's names
 """A row for each session that began after some render: the last one before it."""
 
@@ -54,7 +57,7 @@ TOLD: Final = f"""
   FROM exposures e WHERE {_own("e")} AND e.session_id <> ''
   UNION ALL
   SELECT e.lesson_id, {_KEYS}, b.session_id, b.started, e.channel, e.disposition
-  FROM begun b JOIN exposures e ON e.id = b.render
+  FROM begun b JOIN exposures e ON e.id = b.render AND e.disposition <> '{NOTHING}'
 )
 FROM points
 UNION ALL
