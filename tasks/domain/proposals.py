@@ -37,6 +37,7 @@ class Action(StrEnum):
     CORRECT = "correct"
     MERGE = "merge"
     PROMOTE = "promote"
+    DEMOTE = "demote"
     DISPUTE = "dispute"
     ARCHIVE = "archive"
     RESTORE = "restore"

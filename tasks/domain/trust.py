@@ -1,9 +1,9 @@
 """Trust: what a lesson may be used for, and the only ways in which it moves.
 
 Evidence or a person moves it. Recall, injection, decay and age never do, and nothing leaves
-`rejected`. Every value has a producer: candidate and corroborated by `start_trust` and
-`after_corroboration`, verified by `after_prediction` and a person, disputed by `after_objection`,
-rejected by a person's rejection or veto.
+`rejected`. Every value has a producer: candidate and corroborated by `start_trust`,
+`after_corroboration` and `after_discounting`, verified by `after_prediction` and a person, disputed
+by `after_objection`, rejected by a person's rejection or veto.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ MOVES: Final[Mapping[tuple[Trust, Trust], frozenset[Actor]]] = {
     (Trust.CANDIDATE, Trust.VERIFIED): frozenset({Actor.PERSON}),
     (Trust.CANDIDATE, Trust.DISPUTED): _DOUBT,
     (Trust.CANDIDATE, Trust.REJECTED): _REFUSE,
+    (Trust.CORROBORATED, Trust.CANDIDATE): frozenset({Actor.SLEEP}),
     (Trust.CORROBORATED, Trust.VERIFIED): _CONFIRM,
     (Trust.CORROBORATED, Trust.DISPUTED): _DOUBT,
     (Trust.CORROBORATED, Trust.REJECTED): _REFUSE,
@@ -69,6 +70,22 @@ def after_corroboration(trust: Trust, grounding: Grounding, sessions: int) -> Tr
     if trust is not Trust.CANDIDATE or grounding is Grounding.FOREIGN:
         return trust
     return Trust.CORROBORATED if sessions >= ENOUGH_SESSIONS else Trust.CANDIDATE
+
+
+def after_discounting(trust: Trust, *, lasting: bool, met: int, independent: int) -> Trust:
+    """Return the trust once it is known which of the sessions behind a lesson had been told it.
+
+    What they had raised is lowered again, so that it does not matter whether a session or the news
+    of what it was told came first.
+
+    Args:
+        trust: what it was.
+        lasting: one of its sources alone suffices.
+        met: the sessions of its sources.
+        independent: those of them that bear witness.
+    """
+    fell = independent < ENOUGH_SESSIONS <= met
+    return Trust.CANDIDATE if trust is Trust.CORROBORATED and fell and not lasting else trust
 
 
 def after_prediction(trust: Trust, grounding: Grounding, outcome: Outcome) -> Trust:

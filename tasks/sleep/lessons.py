@@ -19,16 +19,16 @@ import numpy as np
 import polars as pl
 
 from tasks.domain.proposals import Action, Actor, Proposal, PutLesson
-from tasks.domain.units import CONSOLIDATED, Episode, EpisodeKind, Lesson, Lifecycle
+from tasks.domain.units import CONSOLIDATED, Episode, EpisodeKind, Lesson, Lifecycle, Trust
 from tasks.sleep.contradiction import closed, disputed
 from tasks.sleep.error_key import ErrorKey, error_key
-from tasks.sleep.founding import Founding, TooSmall, found
+from tasks.sleep.founding import Founding, TooSmall, found, said
 from tasks.sleep.grouping import Grouped, alike
 from tasks.sleep.joining import Joined, join
 from tasks.sleep.material import Cuts, HeldText, Material, PassReport, PassResult, episodes_of
 from tasks.sleep.neighbours import Cells, crowded
 from tasks.sleep.speech import founds_nothing
-from tasks.sleep.standing import Standing, opened
+from tasks.sleep.standing import Standing, discounted, opened
 from tasks.wording import Held, Unworded, Word, word
 
 
@@ -118,6 +118,10 @@ def _consolidate(kind: EpisodeKind, ground: _Ground, taken: frozenset[str]) -> _
         waiting = tuple(e for e in step.waiting if e.id not in sources)
         looked, cells = cells, _where(kind, ground, waiting, standings)
         asking = set(made) if cells is looked else set(standings)
+    standings = {
+        unit: discounted(one, lasting=any(map(said, one.sources)), at=ground.at)
+        for unit, one in standings.items()
+    }
     if kind is EpisodeKind.CORRECTION:
         standings = _settle(standings, ground)
     return _Consolidated(standings, round_.left)
@@ -237,18 +241,21 @@ def _settle(standings: dict[str, Standing], ground: _Ground) -> dict[str, Standi
 def _action(standing: Standing) -> Action:
     if standing.before is None:
         return Action.CREATE
-    if standing.now.trust is not standing.before.trust and standing.now.trust.value == "disputed":
+    if standing.now.trust is not standing.before.trust and standing.now.trust is Trust.DISPUTED:
         return Action.DISPUTE
+    if (standing.before.trust, standing.now.trust) == (Trust.CORROBORATED, Trust.CANDIDATE):
+        return Action.DEMOTE
     if standing.now.valid_until != standing.before.valid_until:
         return Action.CORRECT
     return Action.CORROBORATE
 
 
-_ORDER = (Action.CORROBORATE, Action.CREATE, Action.CORRECT, Action.DISPUTE)
+_ORDER = (Action.CORROBORATE, Action.CREATE, Action.DEMOTE, Action.CORRECT, Action.DISPUTE)
 """New rules stand before what they replace is closed."""
 _REASONS = {
     Action.CREATE: "sources suffice",
     Action.CORROBORATE: "further sources",
+    Action.DEMOTE: "sessions behind it had been told it",
     Action.CORRECT: "a later correction says the opposite",
     Action.DISPUTE: "taken back, or corrected against where it was shown",
 }

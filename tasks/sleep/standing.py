@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tasks.domain.strength import joined
-from tasks.domain.trust import after_corroboration, independent_sessions
+from tasks.domain.trust import after_corroboration, after_discounting, independent_sessions
 from tasks.domain.units import Episode, Lesson, Lifecycle
 from tasks.sleep.material import Vectors
 from tasks.sleep.meaning import mean_of, strongest
@@ -95,3 +95,25 @@ def corroborated(
     mean = mean_of(now.sources, vectors)
     grown = replace(standing, sources=sources, mean=standing.mean if mean is None else mean)
     return grown.became(now, at=at)
+
+
+def discounted(standing: Standing, *, lasting: bool, at: datetime) -> Standing:
+    """Return the lesson without the trust that only sessions gave it which had been told it.
+
+    Where a source is not at hand, nothing is concluded from the others.
+
+    Args:
+        standing: the lesson; its sessions are those that bear witness.
+        lasting: one of its sources alone suffices.
+        at: now.
+    """
+    lesson = standing.now
+    if len(standing.sources) < len(lesson.sources):
+        return standing
+    met = {source.session_id for source in standing.sources}
+    trust = after_discounting(
+        lesson.trust, lasting=lasting, met=len(met), independent=len(lesson.sessions)
+    )
+    return (
+        standing if trust is lesson.trust else standing.became(replace(lesson, trust=trust), at=at)
+    )

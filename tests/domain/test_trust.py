@@ -8,6 +8,7 @@ from tasks.domain.proposals import Actor
 from tasks.domain.trust import (
     MOVES,
     after_corroboration,
+    after_discounting,
     after_objection,
     after_prediction,
     independent_sessions,
@@ -55,6 +56,20 @@ def test_only_a_confirmed_prediction_of_the_persons_rule_verifies(
     )
     after = after_prediction(trust, grounding, outcome)
     assert after is (Trust.VERIFIED if earned else trust)
+
+
+def test_told_sessions_take_back_what_they_gave() -> None:
+    fallen = {"lasting": False, "met": 2, "independent": 1}
+    assert after_discounting(Trust.CORROBORATED, **fallen) is Trust.CANDIDATE
+    assert (
+        after_discounting(Trust.CORROBORATED, **fallen | {"lasting": True}).value == "corroborated"
+    )
+    assert (
+        after_discounting(Trust.CORROBORATED, **fallen | {"independent": 2}).value == "corroborated"
+    )
+    assert after_discounting(Trust.CORROBORATED, **fallen | {"met": 1}).value == "corroborated"
+    for trust in set(Trust) - {Trust.CORROBORATED}:
+        assert after_discounting(trust, **fallen) is trust
 
 
 def test_a_retraction_or_two_corrections_dispute() -> None:

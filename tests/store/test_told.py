@@ -8,12 +8,14 @@ from datetime import datetime
 
 import pytest
 
-from tasks.domain.proposals import Expose, MergeLessons
-from tasks.domain.units import Lesson, Lifecycle, Trust
+from flows import nightly as flow
+from tasks.domain.proposals import Actor, Expose, MergeLessons
+from tasks.domain.units import Episode, Lesson, Lifecycle, Trust
 from tasks.embedding.hashed import Hashed
 from tasks.evidence.claude_code import AGENT
 from tasks.sleep import run as sleeping
-from tasks.store import gateway, publish, reads
+from tasks.steps import plain_steps
+from tasks.store import gateway, journal, publish, reads
 from tasks.store.reads import BelievedAt
 from tasks.store.told import CHANNELS, FILE, FILE_READER, HOOK, PROXY
 from tests.store.build import DAY, EARLIER, NOW, SCOPE, Home, episode, lesson, put, session
@@ -189,6 +191,67 @@ def test_a_later_join_raises_no_trust_on_a_session_that_was_told(
     assert found.trust.value == trust
     assert found.seen == (1 if channel else 3)
     assert round(found.strength.value) == found.seen
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_news_of_what_a_session_was_told_counts_the_same_whenever_it_comes(
+    house: Home,
+    late: bool,  # noqa: FBT001
+) -> None:
+    """The session is read in one night; that it was told is folded before it, or a night later."""
+    a, b, c = (replace(one, lasting=False, rule="") for one in (A, B, C))
+    made = lesson(a, trust=Trust.CANDIDATE)
+    house.commit(put(a), put(made), at=NOW)
+    told = {"channel": HOOK, "session": b.session_id, "shown": [made.id], "held_out": []}
+
+    def whole_night(days: int, *said: Episode, news: bool) -> tuple[str, int]:
+        at = NOW + days * DAY
+        house.commit(*map(put, said), at=at)
+        if news:
+            journal.append(
+                house.places.journal, "expose", told, scope=SCOPE, actor=Actor.HOST, at=NOW
+            )
+        with house.run(at=at) as run:
+            flow.night(plain_steps(), run)
+        memory = house.memory()
+        assert memory.view is not None
+        (row,) = memory.view.listed("lessons")
+        return row["trust"], len(row["sessions"])
+
+    first = whole_night(1, b, news=not late)
+    assert first == (("corroborated", 2) if late else ("candidate", 1))
+    assert whole_night(2, news=late) == ("candidate", 1)
+    assert whole_night(3, news=False) == ("candidate", 1)
+    assert whole_night(4, c, news=False) == ("corroborated", 2)
+    digest = house.digest()
+    house.places.store.unlink()
+    assert house.digest() == digest
+
+
+@pytest.mark.parametrize(
+    ("lasting", "trust", "after"),
+    [
+        (True, Trust.CORROBORATED, Trust.CORROBORATED),
+        (False, Trust.CORROBORATED, Trust.CANDIDATE),
+        (False, Trust.DISPUTED, Trust.DISPUTED),
+        (False, Trust.REJECTED, Trust.REJECTED),
+    ],
+)
+def test_late_news_takes_back_what_sessions_gave_and_nothing_else(
+    house: Home,
+    lasting: bool,  # noqa: FBT001
+    trust: Trust,
+    after: Trust,
+) -> None:
+    a, b = (replace(one, lasting=lasting) for one in (A, B))
+    made = lesson(a, b)
+    house.commit(put(a), put(b), put(made), at=NOW)
+    actor = {"actor": Actor.PERSON}
+    house.commit(put(replace(made, version=2, trust=trust), **actor), at=NOW)
+    night(house, (shows(made, at=NOW - DAY),), at=LATER)
+    with house.opened() as store:
+        (found,) = reads.lessons(store.database, SCOPE)
+    assert (found.trust, found.seen) == (after, 1)
 
 
 def night(house: Home, said: Iterable[object], *, at: datetime) -> None:
