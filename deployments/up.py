@@ -61,7 +61,7 @@ def services(where: Setting, home: PrefectHome, watched: Watched) -> tuple[Servi
     return (
         Service(
             "server",
-            ("prefect", "server", "start"),
+            ("deployments.prefect_server",),
             server_environment(home, watched, environ),
             home.log("server"),
             protected,

@@ -8,7 +8,6 @@ quote what it failed on. Prefect keeps its home under ours and sends nothing.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from typing import Any, Final, TypeVar, cast
@@ -16,35 +15,15 @@ from typing import Any, Final, TypeVar, cast
 from tasks.compose import attended
 from tasks.domain.clock import utc_now
 from tasks.domain.ran import Outcome, RunKey
-from tasks.durable import make_folder
 from tasks.errors import EverestError
 from tasks.night import Run
+from tasks.prefect_home import contain
 from tasks.render.artifacts import Artifact, Page, Table, in_a_line
 from tasks.runs import ended_by, new_run, note_end
 from tasks.settings import Places, Settings
 from tasks.steps import PLAIN, Steps, each, watched
 
-_PATIENT: Final = "900"
-"""Seconds for which a scheduled run waits for another writer: a long ingest is no lost night."""
-
-
-def _contain() -> None:
-    """Keep Prefect in our home, quiet and offline; must come before it is imported."""
-    home = make_folder(Places(Settings.load().home).home / "prefect")
-    os.environ |= {
-        "DO_NOT_TRACK": "1",
-        "PREFECT_HOME": str(home),
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
-        "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
-        "PREFECT_TASKS_DEFAULT_NO_CACHE": "true",
-        "PREFECT_CLIENT_MAX_RETRIES": "3",  # 14 s for an API that went away, not 62
-    }
-    if not attended():
-        os.environ.setdefault("EVEREST_LOCK_WAIT", _PATIENT)
-
-
-_contain()
+contain()  # before Prefect is imported
 
 from prefect import flow, tags, task  # noqa: E402  after its home is set
 from prefect.artifacts import create_markdown_artifact, create_table_artifact  # noqa: E402

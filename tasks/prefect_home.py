@@ -6,19 +6,25 @@ Invariant: the credential lies in one file, the owner's alone, and reaches no lo
 from __future__ import annotations
 
 import json
+import os
 import stat
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from tasks.compose import attended
+from tasks.durable import make_folder
 from tasks.errors import Unprotected
+from tasks.settings import Places, Settings
 from tasks.store.lock import writer_at_work
 
 HOST: Final = "127.0.0.1"
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _SHORTEST: Final = 24
 """A credential of fewer characters was not made by us and could be guessed."""
+_PATIENT: Final = "900"
+"""Seconds for which a scheduled run waits for another writer: a long ingest is no lost night."""
 
 
 class PrefectHome:
@@ -88,6 +94,22 @@ def server_up(home: PrefectHome) -> Watched | None:
     except (OSError, ValueError):  # it is starting, or stopping
         return None
     return Watched(str(said["origin"]), read_credential(home.credential))
+
+
+def contain() -> None:
+    """Keep Prefect in our home, quiet and offline; must come before it is imported."""
+    home = make_folder(Places(Settings.load().home).home / "prefect")
+    os.environ |= {
+        "DO_NOT_TRACK": "1",
+        "PREFECT_HOME": str(home),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
+        "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
+        "PREFECT_TASKS_DEFAULT_NO_CACHE": "true",
+        "PREFECT_CLIENT_MAX_RETRIES": "3",  # 14 s for an API that went away, not 62
+    }
+    if not attended():
+        os.environ.setdefault("EVEREST_LOCK_WAIT", _PATIENT)
 
 
 def join(folder: Path, environ: MutableMapping[str, str]) -> None:

@@ -146,9 +146,12 @@ def _children(pid: int) -> list[int]:
 
 
 def _part_of(pid: int) -> str:
-    words = _words(pid)
-    known = {"prefect": "server", "deployments.schedules": "schedules", "serving": "proxy"}
-    return next((part for word, part in known.items() if word in words), "run")
+    known = {
+        "deployments.prefect_server": "server",
+        "deployments.schedules": "schedules",
+        "serving": "proxy",
+    }
+    return next((known[word] for word in _words(pid) if word in known), "run")
 
 
 def _words(pid: int) -> list[str]:

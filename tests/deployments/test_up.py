@@ -84,6 +84,29 @@ def test_it_serves_every_flow_at_its_times_in_the_persons_zone(up: Up) -> None:
     assert deployed["compact"]["concurrency_options"]["collision_strategy"] == "ENQUEUE"
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="asks Linux what is mapped")
+def test_what_stands_all_day_has_loaded_no_engine_of_the_night(up: Up) -> None:
+    mapped = {name: _mapped(up, name) for name in ("server", "schedules", "proxy")}
+
+    for name, files in mapped.items():
+        assert "_pydantic_core" in files, name
+        assert "_duckdb" not in files, name
+        assert "_polars_runtime" not in files, name
+    assert "numpy" in mapped["proxy"], "which compares meanings"
+    assert "numpy" not in mapped["schedules"]
+
+
+def _mapped(up: Up, name: str) -> str:
+    (pid,) = (one for one in _children(up.process.pid) if _runs(one, name))
+    return Path(f"/proc/{pid}/maps").read_text()
+
+
+def test_the_server_is_not_what_made_its_database(up: Up) -> None:
+    log = up.home.log("server").read_text()
+
+    assert log.index("upgraded!") < log.index(f"127.0.0.1:{up.port}")
+
+
 def test_a_night_started_through_it_is_the_persons_own_and_stands_in_the_history(up: Up) -> None:
     before = set(_nights(up))
     up.person.works_a_week(datetime.now(UTC))
@@ -173,9 +196,9 @@ def test_a_service_that_dies_is_started_again_and_leaves_nothing(up: Up, name: s
 
 
 def _runs(pid: int, name: str) -> bool:
-    words = {"proxy": "serving", "schedules": "deployments.schedules", "server": "prefect"}
+    module = {"server": "deployments.prefect_server", "schedules": "deployments.schedules"}
     command = _command(pid).split()
-    return "deployments.tether" in command and words[name] in command
+    return "deployments.tether" in command and module.get(name, "serving") in command
 
 
 def _below(pid: int) -> list[int]:
