@@ -21,14 +21,17 @@ ASKED = 0.78
 """Part at whose end the warm process must have answered."""
 SOON = 0.45
 """The same where there is something to keep if it does not."""
+LATER = 30.0
+"""Seconds that a child may take for what must not be lost and did not get done in time."""
 LONGEST = 8 * 1024 * 1024
 """Bytes of input that are looked at; tools are called with whole files."""
 
 _ANSWER = 1024 * 1024
 _FAILURES = 256 * 1024
 _PIECE = 64 * 1024
+_DESCRIPTORS = 256
 _KEPT = ("SessionEnd", "PreCompact", "PreCompress")
-"""Events that must not be lost with a warm process that hangs."""
+"""Events that must not be lost, neither with a warm process that hangs nor where all is slow."""
 _started = time.monotonic()
 
 
@@ -46,20 +49,49 @@ def main() -> None:
     agent, event, home, *socket = sys.argv[1:]
     if _rests(home):
         _until(READ)
-        _input()  # whoever writes it may not like to find it closed
+        _input([])  # whoever writes it may not like to find it closed
         return
+    pieces: list[bytes] = []
+    if _in_time(agent, event, home, socket, pieces):
+        return
+    nowhere = posix.open("/dev/null", posix.O_RDWR)
+    for stream in (1, 2):
+        posix.dup2(nowhere, stream)  # an agent waits until nobody holds its end of them
+    if posix.fork() == 0:
+        _finish(agent, event, home, pieces)
+
+
+def _in_time(agent: str, event: str, home: str, socket: list[str], pieces: list[bytes]) -> bool:
+    """Answer, or count what went wrong; return False when something is left that must be done."""
     try:
-        answer = _answer(agent, event, home, socket)
+        answer = _answer(agent, event, home, socket, pieces)
         while answer:
             answer = answer[posix.write(1, answer) :]
     except BaseException as why:  # noqa: BLE001  whatever it is, an agent is not to see it
         _until(None)
+        if isinstance(why, Late) and event in _KEPT:
+            return False
+        _count(home, agent, event, why)
+    return True
+
+
+def _finish(agent: str, event: str, home: str, pieces: list[bytes]) -> None:
+    """Do by itself what must be done, in a process that the agent has no part in any more."""
+    posix.setsid()
+    posix.closerange(3, _DESCRIPTORS)  # with them go the locks that were taken in vain
+    try:
+        _signal.setitimer(_signal.ITIMER_REAL, LATER)
+        body = _input(pieces)
+        _signal.setitimer(_signal.ITIMER_REAL, LATER)
+        _alone(agent, event, home, body)
+    except BaseException as why:  # noqa: BLE001  as above
+        _until(None)
         _count(home, agent, event, why)
 
 
-def _answer(agent: str, event: str, home: str, socket: list[str]) -> bytes:
+def _answer(agent: str, event: str, home: str, socket: list[str], pieces: list[bytes]) -> bytes:
     _until(READ)
-    body = _input()
+    body = _input(pieces)
     _until(SOON if event in _KEPT else ASKED)
     told = None
     try:
@@ -75,9 +107,13 @@ def _answer(agent: str, event: str, home: str, socket: list[str]) -> bytes:
     return told
 
 
-def _input() -> bytes:
-    """Return standard input; of one that nobody closes what has come in time, if it looks whole."""
-    pieces, length = [], 0
+def _input(pieces: list[bytes]) -> bytes:
+    """Return standard input; of one that nobody closes what has come in time, if it looks whole.
+
+    Args:
+        pieces: what was read of it before; what is read is added.
+    """
+    length = sum(map(len, pieces))
     try:
         while piece := posix.read(0, _PIECE):
             length += len(piece)

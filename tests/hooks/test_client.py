@@ -15,6 +15,7 @@ from tasks.hooks import client
 from tasks.spool import waits
 from tests.hooks.homes import Hooked
 from tests.hooks.serving import Answer, answering, hanging, saying, serving
+from tests.prefect_server import until
 from tests.store.build import home_in
 
 PROMPT = {"prompt": "please run the tests"}
@@ -122,6 +123,36 @@ def test_a_warm_process_that_hangs_is_left(brisk: Hooked) -> None:
     assert hook.failures()[0].endswith("claude-code UserPromptSubmit Late")
     assert (end.code, end.out) == (0, b"")
     assert [one["transcript_path"] for one in hook.spooled()] == ["/t/one.jsonl"]
+
+
+@pytest.mark.parametrize("event", ["SessionEnd", "PreCompact"])
+def test_what_must_not_be_lost_gets_done_when_all_is_too_slow(hook: Hooked, event: str) -> None:
+    """No time at all is given: it goes on behind the agent's back, and a prompt's hook does not."""
+    hook.env["EVEREST_HOOK_SECONDS"] = "0"
+    ran = hook(event, {"transcript_path": "/t/one.jsonl"})
+    assert (ran.code, ran.out, ran.err) == (0, b"", b"")
+    until(hook.spooled)
+    assert hook.failures() == []
+    assert hook("UserPromptSubmit", PROMPT).code == 0
+    assert [one["transcript_path"] for one in hook.spooled()] == ["/t/one.jsonl"]
+    assert [one.split()[-1] for one in hook.failures()] == ["Late"]
+
+
+def test_what_is_written_only_after_the_hook_has_ended_is_read_all_the_same(hook: Hooked) -> None:
+    hook.env["EVEREST_HOOK_SECONDS"] = "0"
+    ours, theirs = os.pipe()
+    process = subprocess.Popen(
+        ["sh", "-c", hook.line("SessionEnd")],
+        stdin=ours,
+        stdout=subprocess.PIPE,
+        env=hook.environment(),
+    )
+    os.close(ours)
+    assert process.communicate(timeout=60) == (b"", None), "the agent waits for nothing"
+    os.write(theirs, json.dumps(hook.told(transcript_path="/t/late.jsonl")).encode())
+    os.close(theirs)
+    until(hook.spooled)
+    assert [one["transcript_path"] for one in hook.spooled()] == ["/t/late.jsonl"]
 
 
 def test_what_another_account_serves_is_not_read(hook: Hooked) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.hooks.wired import CLIENT
+from tasks.hooks.wired import CLIENT, command
 from tasks.spool import alone
 from tests.serving.running import RunningProxy, request, running_proxy, status_of
 from tests.serving.shipped import Everest
@@ -137,6 +138,41 @@ def test_a_hook_with_no_warm_process_has_what_ended_read_by_one_that_ends(person
     until(lambda: not waiting(person))
     until(lambda: _is_free(person.home / "spool"))
     assert sessions(person) == before + 2
+
+
+MANY = 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_of_many_that_end_at_once_none_is_lost_nor_waits_for_another_hook(
+    person: Everest,
+    warm: bool,  # noqa: FBT001
+) -> None:
+    """A hundred hooks at once, as agents run them, have far too little time each."""
+    before = sessions(person)
+    talks = [f"{n:08x}-9c1e-4f0e-8d50-5b4c4d3e2f10" for n in range(MANY)]
+    told = {one: wrote(person, one, "Make a branch.", "Done.") for one in talks}
+    with running_proxy(person) if warm else contextlib.nullcontext() as door:
+        place = Path(door.socket) if door else person.home / "none.sock"
+        line = command(Path(sys.executable), person.home, place, "claude-code", "SessionEnd")
+        hooks = [_fired(person, line, session, path) for session, path in told.items()]
+        assert {one.wait(60) for one in hooks} == {0}
+        until(lambda: sessions(person) == before + MANY)
+        until(lambda: not waiting(person))
+    until(lambda: _is_free(person.home / "spool"))
+    assert sessions(person) == before + MANY
+
+
+def _fired(person: Everest, line: str, session: str, path: Path) -> subprocess.Popen[bytes]:
+    hook = subprocess.Popen(
+        ["sh", "-c", line], stdin=subprocess.PIPE, env=person.env(), cwd=person.cwd
+    )
+    assert hook.stdin is not None
+    told = {"session_id": session, "transcript_path": str(path), "cwd": FOLDER}
+    hook.stdin.write(json.dumps(told).encode())
+    hook.stdin.close()
+    return hook
 
 
 def _is_free(spool: Path) -> bool:
