@@ -15,6 +15,7 @@ EverestError
 │   ├── AgentFileUnreadable
 │   ├── AgentFileInTheWay
 │   ├── WiredDamaged
+│   ├── WiredElsewhere
 │   ├── ModelUnavailable
 │   ├── NotOurs
 │   ├── CrontabFailed
@@ -133,6 +134,16 @@ class NotOurs(UsageError):
         super().__init__(
             f"{path} is not as Everest wrote it; move it away, then run this again. "
             "Nothing was changed"
+        )
+
+
+class WiredElsewhere(UsageError):
+    """An agent is wired for another home, which would hear of it no more."""
+
+    def __init__(self, title: str, name: str, other: Path, home: Path) -> None:
+        super().__init__(
+            f"{title} is wired for the home {other} and was left so; "
+            f"`everest setup --agent {name} --take-over` wires it for {home} instead"
         )
 
 

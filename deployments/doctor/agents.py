@@ -23,6 +23,10 @@ def look_at(where: Setting, wiring: Wiring, servers: Servers) -> Iterator[Findin
     setup = f"everest setup --agent {agent.name}"
     for failure in wiring.failures:
         yield wrong(agent.title, str(failure), setup)
+    if wiring.elsewhere is not None:
+        told = f"it is wired for the home {wiring.elsewhere}, and not for {where.places.home}"
+        yield wrong(agent.title, told, f"{setup} --take-over")
+        return
     if not wiring.touched and not wiring.present:
         yield noted(agent.title, "it is here and is not wired", setup)
         return

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from deployments.wiring import outcomes
+from deployments.wiring.elsewhere import other_homes
 from deployments.wiring.files import (
     beside_its_owner,
     check_writable,
@@ -70,17 +71,22 @@ class Plan:
 
 
 def plan_wiring(places: Places, agents: Iterable[Agent]) -> Plan:
-    """Return what has to be changed for agents to be wired as they should be.
+    """Return what has to be changed for agents to be wired as they should be, for no other home.
 
     Raises:
         WiredDamaged: when the record cannot be read.
     """
     record = read_record(places.wired)
 
-    def wired(target: Target) -> Callable[[bytes | None], Outcome]:
-        return lambda seen: outcomes.wired(target, seen, record, places)
+    def wired(target: Target, others: list[Path]) -> Callable[[bytes | None], Outcome]:
+        return lambda seen: outcomes.wired(target, seen, record, places, others)
 
-    return _plan((agent, target, wired(target)) for agent in agents for target in agent.targets)
+    return _plan(
+        (agent, target, wired(target, others))
+        for agent in agents
+        for others in (other_homes(agent, places.home),)
+        for target in agent.targets
+    )
 
 
 def plan_undoing(places: Places, agents: Iterable[Agent]) -> Plan:

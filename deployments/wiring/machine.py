@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from deployments.wiring.owner import default_home
 from deployments.wiring.wishes import Target
 from tasks.compose import Setting
 from tasks.hooks.wired import command
-from tasks.settings import Places, Settings
+from tasks.settings import Places
 
 _CARRIED: Final = ("EVEREST_HOME", "EVEREST_OWNER", "EVEREST_APP")
 """Settings that say which memory it is: agents started from a desktop do not have them."""
@@ -137,6 +138,6 @@ def ours_of(where: Setting, environ: Mapping[str, str], door: str | None = None)
     settings, places = where.settings, where.places
     carried = {name: environ[name] for name in _CARRIED if environ.get(name)}
     carried.pop("EVEREST_HOME", None)
-    if places.home != Places(Settings.model_fields["home"].default).home:
+    if places.home != default_home():
         carried = {"EVEREST_HOME": str(places.home), **carried}
     return Ours(Path(sys.executable), places, carried, door, settings.routes or "")

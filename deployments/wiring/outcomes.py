@@ -16,7 +16,8 @@ from deployments.wiring.data import Unwirable
 from deployments.wiring.door import PLACES
 from deployments.wiring.files import digest, read_copy, text_of
 from deployments.wiring.jsonc import Unreadable
-from deployments.wiring.record import Note, Record
+from deployments.wiring.owner import owner_of
+from deployments.wiring.record import Note, Record, read_record
 from deployments.wiring.wishes import (
     Editor,
     Entry,
@@ -25,10 +26,9 @@ from deployments.wiring.wishes import (
     Target,
     fulfil,
     ours_in,
-    withdraw,
-    withdraw_from,
 )
-from tasks.errors import AgentFileInTheWay, AgentFileUnreadable
+from deployments.wiring.withdrawing import withdraw, withdraw_from
+from tasks.errors import AgentFileInTheWay, AgentFileUnreadable, WiredDamaged
 from tasks.settings import Places
 
 _NAME: Final = b"everest"
@@ -50,8 +50,21 @@ class Outcome:
     kept: Kept | None
 
 
-def wired(target: Target, seen: bytes | None, record: Record, places: Places) -> Outcome:
+def wired(
+    target: Target,
+    seen: bytes | None,
+    record: Record,
+    places: Places,
+    others: Sequence[Path] = (),
+) -> Outcome:
     """Return what a file is to become for everything wanted to be in it.
+
+    Args:
+        target: the file and what is wanted in it.
+        seen: what it holds.
+        record: what this home wired.
+        places: this home's.
+        others: homes whose things are taken out first, as their own undo would.
 
     Raises:
         AgentFileUnreadable, AgentFileInTheWay: when it cannot be changed.
@@ -59,6 +72,7 @@ def wired(target: Target, seen: bytes | None, record: Record, places: Places) ->
     if not target.wishes:
         return undone(target, seen, record, places)
     note = record.of(target.path)
+    seen = _without(target, seen, others)
     editor = _read(target, seen)
     with _explained(target.path):
         new, kept = fulfil(editor, target.wishes, note.kept() if note else Kept())
@@ -97,9 +111,21 @@ def left(target: Target, seen: bytes | None, record: Record, places: Places) -> 
         return undone(target, seen, record, places)
     kept = note.kept().without(PLACES)
     with _explained(target.path):
-        bare = withdraw_from(_read(target, seen), note.kept(), PLACES, str(places.home))
+        bare = withdraw_from(_read(target, seen), note.kept(), PLACES, owner_of(places))
     before = _copy(places, note) if unchanged(note, seen) else None
     return Outcome(bare.text.encode(), before, kept)
+
+
+def _without(target: Target, seen: bytes | None, homes: Sequence[Path]) -> bytes | None:
+    """Return a file as it is when what some homes have in it was undone."""
+    for home in homes:
+        other = Places(home)
+        try:
+            known = read_record(other.wired)
+        except WiredDamaged:
+            known = Record()  # it goes by the marks then
+        seen = undone(target, seen, known, other).after
+    return seen
 
 
 def _stripped(
@@ -111,7 +137,7 @@ def _stripped(
     editor = _read(target, seen)
     kept = note.kept() if note else Kept()
     with _explained(target.path):
-        bare = withdraw(editor, kept, _places_of(target), str(places.home))
+        bare = withdraw(editor, kept, _places_of(target), owner_of(places))
     if note is not None and note.before is None and not bare.data:
         return None
     return bare.text.encode()

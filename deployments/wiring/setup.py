@@ -25,6 +25,7 @@ from deployments.wiring.carry import (
 )
 from deployments.wiring.door import door, proxied
 from deployments.wiring.dotenv import EnvText
+from deployments.wiring.elsewhere import other_homes
 from deployments.wiring.files import read, text_of
 from deployments.wiring.jsonc import Unreadable
 from deployments.wiring.machine import Agent, Machine, Ours, machine_of, ours_of
@@ -34,7 +35,7 @@ from deployments.wiring.tomls import TomlText
 from deployments.wiring.wishes import Editor, Target, ours_in, present
 from tasks.compose import Setting
 from tasks.domain.clock import utc_now
-from tasks.errors import AgentFileUnreadable, EverestError, UsageError
+from tasks.errors import AgentFileUnreadable, EverestError, UsageError, WiredElsewhere
 from tasks.settings import Places
 
 LOOKS: Final[Mapping[str, Callable[[Machine, Ours], Agent]]] = {
@@ -58,6 +59,7 @@ class Wiring:
         wired: everything is there as it should be.
         present: something of ours is there.
         touched: something of ours was put there before.
+        elsewhere: the other home that it is wired for, if it is.
     """
 
     agent: Agent
@@ -65,6 +67,7 @@ class Wiring:
     present: bool
     touched: bool
     failures: tuple[EverestError, ...]
+    elsewhere: Path | None = None
 
 
 def chosen(agents: Sequence[Agent], named: Sequence[str]) -> list[Agent]:
@@ -80,7 +83,11 @@ def chosen(agents: Sequence[Agent], named: Sequence[str]) -> list[Agent]:
 
 
 def planned_wiring(
-    where: Setting, named: Sequence[str], *, proxy: Sequence[str] = ()
+    where: Setting,
+    named: Sequence[str],
+    *,
+    proxy: Sequence[str] = (),
+    over: Sequence[str] = (),
 ) -> tuple[list[Agent], Plan]:
     """Return agents, and what has to be changed for those named, or those here, to be wired.
 
@@ -88,6 +95,7 @@ def planned_wiring(
         where: what this process works with.
         named: the agents; none for those that are here.
         proxy: those among them that are to be pointed at the proxy.
+        over: those that are taken over where they are wired for another home; else they are left.
 
     Raises:
         UsageError: when a name is no agent's.
@@ -95,7 +103,13 @@ def planned_wiring(
     """
     agents = present_agents(where, proxy)
     picked = chosen(agents, named)
-    return picked or agents, plan_wiring(where.places, picked)
+    others = {
+        one.name: WiredElsewhere(one.title, one.name, homes[0], where.places.home)
+        for one in picked
+        if one.name not in over and (homes := other_homes(one, where.places.home))
+    }
+    plan = plan_wiring(where.places, [one for one in picked if one.name not in others])
+    return picked or agents, Plan(plan.changes, (*others.values(), *plan.failures))
 
 
 def wire(places: Places, changes: Iterable[Change], *, at: datetime) -> list[EverestError]:
@@ -137,7 +151,7 @@ def wirings(where: Setting) -> list[Wiring]:
     """
     noted = {note.agent for note in read_record(where.places.wired).files}
     return [
-        _standing(one, touched=one.name in noted)
+        _standing(one, where.places.home, touched=one.name in noted)
         for one in present_agents(where)
         if one.found or one.name in noted
     ]
@@ -187,7 +201,7 @@ def _moved(note: Note) -> Agent:
     return Agent(note.agent, note.agent, found=False, looked=(), targets=(target,))
 
 
-def _standing(agent: Agent, *, touched: bool) -> Wiring:
+def _standing(agent: Agent, home: Path, *, touched: bool) -> Wiring:
     as_wanted: list[bool] = []
     there = False
     failures: list[EverestError] = []
@@ -200,4 +214,6 @@ def _standing(agent: Agent, *, touched: bool) -> Wiring:
             failures.append(failure)
         except Unreadable as error:
             failures.append(AgentFileUnreadable(target.path, error.line, error.column, error.why))
-    return Wiring(agent, all(as_wanted) and not failures, there, touched, tuple(failures))
+    wired = all(as_wanted) and not failures
+    other = next(iter(other_homes(agent, home)), None)
+    return Wiring(agent, wired, there, touched, tuple(failures), other)

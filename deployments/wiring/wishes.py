@@ -13,12 +13,11 @@ from typing import Any, Final, Protocol, Self
 
 from deployments.wiring.data import Path as Steps
 from deployments.wiring.data import Unwirable, dotted, found
-from tasks.hooks.wired import MARK, is_ours
+from deployments.wiring.owner import NAMED_BY
+from tasks.hooks.wired import MARK
 
 HOOKS: Final = "hooks"
 _TOKEN: Final = "/t/everest_"  # noqa: S105  what stands before a token in an address of ours
-_NAMES_HOME: Final = "EVEREST_HOME"
-_PROVIDER: Final = (("model_provider",), "everest")
 
 
 class Editor(Protocol):
@@ -156,32 +155,6 @@ def fulfil(editor: Editor, wishes: Sequence[Wish], kept: Kept) -> tuple[Editor, 
     return _no_others(editor, events), Kept(tuple(notes.made), notes.put, notes.old)
 
 
-def withdraw(editor: Editor, kept: Kept, paths: Sequence[Steps], home: str) -> Editor:
-    """Return a text without anything of ours for a home, and without containers that we made.
-
-    Args:
-        editor: the text.
-        kept: what is known from the wiring.
-        paths: where entries and settings of ours may stand beside those.
-        home: whose entries go; those of another home stay.
-    """
-    for event, group, handler in reversed(list(_handlers(editor))):
-        line = _line(editor, event, group, handler)
-        if is_ours(line, Path(home)):
-            editor = _without_handler(editor, event, group, handler)
-    return withdraw_from(editor, kept, [*kept.put, *paths], home)
-
-
-def withdraw_from(editor: Editor, kept: Kept, paths: Sequence[Steps], home: str) -> Editor:
-    """Return a text without what is ours at some places, and without containers that we made."""
-    for path in dict.fromkeys(paths):
-        editor = _taken_back(editor, path, kept, home)
-    for path in sorted(kept.made, key=len, reverse=True):
-        if editor.get(path) in ({}, []):
-            editor = editor.drop(path)
-    return editor
-
-
 def present(editor: Editor, wishes: Sequence[Wish]) -> bool:
     """Tell whether everything wanted is there as it should be."""
     try:
@@ -242,25 +215,25 @@ def _entry(editor: Editor, path: Steps, value: dict[str, Any], notes: _Notebook)
 
 def _merged(before: Any, wanted: dict[str, Any]) -> dict[str, Any]:
     others = before if isinstance(before, dict) else {}
-    kept = {name: one for name, one in others.items() if name != _NAMES_HOME or name in wanted}
+    kept = {name: one for name, one in others.items() if name != NAMED_BY or name in wanted}
     return {**kept, **wanted}
 
 
 def _without_settings(editor: Editor, path: Steps) -> Editor:
     """Take another home's name out of an environment, and what is left of that if it is bare."""
-    if _NAMES_HOME not in editor.get(path):
+    if NAMED_BY not in editor.get(path):
         return editor
-    editor = editor.drop((*path, _NAMES_HOME))
+    editor = editor.drop((*path, NAMED_BY))
     return editor if editor.get(path) else editor.drop(path)
 
 
 def _hook(editor: Editor, event: str, handler: dict[str, Any], notes: _Notebook) -> Editor:
-    ours = [at for at in _handlers(editor) if at[0] == event and MARK in _line(editor, *at)]
+    ours = [at for at in handlers(editor) if at[0] == event and MARK in line_of(editor, *at)]
     if not ours:
         notes.making(editor, (HOOKS, event, 0))
         return editor.append((HOOKS, event), {HOOKS: [handler]})
     for at in reversed(ours[1:]):
-        editor = _without_handler(editor, *at)
+        editor = without_handler(editor, *at)
     _, group, place = ours[0]
     path: Steps = (HOOKS, event, group, HOOKS, place)
     for name, wanted in handler.items():
@@ -282,15 +255,15 @@ def _no_others(editor: Editor, events: set[str]) -> Editor:
     """Take out handlers of ours for events that are no longer wanted."""
     if not events:
         return editor
-    for at in reversed(list(_handlers(editor))):
-        if at[0] not in events and MARK in _line(editor, *at):
-            editor = _without_handler(editor, *at)
+    for at in reversed(list(handlers(editor))):
+        if at[0] not in events and MARK in line_of(editor, *at):
+            editor = without_handler(editor, *at)
             if not editor.get((HOOKS, at[0])):
                 editor = editor.drop((HOOKS, at[0]))
     return editor
 
 
-def _handlers(editor: Editor) -> Iterator[tuple[str, int, int]]:
+def handlers(editor: Editor) -> Iterator[tuple[str, int, int]]:
     """Yield event, group and place of every handler there is."""
     hooks = editor.get((HOOKS,))
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
@@ -300,34 +273,14 @@ def _handlers(editor: Editor) -> Iterator[tuple[str, int, int]]:
                 yield event, group, place
 
 
-def _line(editor: Editor, event: str, group: int, place: int) -> str:
+def line_of(editor: Editor, event: str, group: int, place: int) -> str:
+    """Return a handler's command, "" when it has none."""
     return str(found(editor.data, (HOOKS, event, group, HOOKS, place, "command")) or "")
 
 
-def _without_handler(editor: Editor, event: str, group: int, place: int) -> Editor:
+def without_handler(editor: Editor, event: str, group: int, place: int) -> Editor:
     """Take a handler out, with its group when it was alone in it."""
     path: Steps = (HOOKS, event, group)
     if len(editor.get((*path, HOOKS))) > 1:
         return editor.drop((*path, HOOKS, place))
     return editor.drop(path)
-
-
-def _taken_back(editor: Editor, path: Steps, kept: Kept, home: str) -> Editor:
-    """Put back what stood at a path if what stands there now is still ours."""
-    now = editor.get(path)
-    if isinstance(now, dict):
-        ours = _of_home(now, home)
-    else:
-        ours = marked(now) or kept.put.get(path) == now or (path, now) == _PROVIDER
-    if now is None or not ours:
-        return editor
-    if path in kept.old:
-        return editor.put(path, kept.old[path])
-    return editor.drop(path)
-
-
-def _of_home(entry: dict[str, Any], home: str) -> bool:
-    """Tell whether an entry is ours and is not another home's."""
-    environment = entry.get("env")
-    named = environment.get(_NAMES_HOME) if isinstance(environment, dict) else None
-    return marked(entry) and named in (None, home)

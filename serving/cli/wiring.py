@@ -48,6 +48,9 @@ def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
         bool, typer.Option("--dry-run", help="Show what would change; change nothing.")
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Take it all out again.")] = False,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Also wire those that are wired for another home.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> int:
@@ -67,7 +70,8 @@ def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
     if cron:
         set_nights(where, undo=undo, dry_run=dry_run, as_json=as_json)
         return 0
-    agents, plan = _planned(where, named, proxy=proxy, undo=undo)
+    over = _every() if take_over else ()
+    agents, plan = _planned(where, named, proxy=proxy, undo=undo, over=over)
     changes = [one for one in plan.changes if one.changes]
     if not as_json:
         say(_found(agents, named))
@@ -81,7 +85,7 @@ def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
                 default=True,
             )
         if proxy and not undo and changes:
-            agents, plan = _with_token(where, named)
+            agents, plan = _with_token(where, named, over)
         failures = [*plan.failures, *_carried_out(where, plan)]
     done = [one for one in changes if not dry_run and is_carried_out(one)]
     if as_json:
@@ -91,8 +95,14 @@ def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
     return _ended(failures)
 
 
+def _every() -> Sequence[str]:
+    from deployments.wiring.setup import NAMES  # noqa: PLC0415
+
+    return NAMES
+
+
 def _planned(
-    where: Setting, named: Sequence[str], *, proxy: bool, undo: bool
+    where: Setting, named: Sequence[str], *, proxy: bool, undo: bool, over: Sequence[str]
 ) -> tuple[list[Agent], Plan]:
     """Return the agents that it is about, none for an undo, and what is to be changed."""
     from deployments.wiring import setup as wiring  # noqa: PLC0415
@@ -100,16 +110,19 @@ def _planned(
     if undo:
         plan = wiring.planned_leaving if proxy else wiring.planned_undoing
         return [], plan(where, named)
-    return wiring.planned_wiring(where, named, proxy=named or wiring.NAMES if proxy else ())
+    led = named or wiring.NAMES if proxy else ()
+    return wiring.planned_wiring(where, named, proxy=led, over=over)
 
 
-def _with_token(where: Setting, named: Sequence[str]) -> tuple[list[Agent], Plan]:
+def _with_token(
+    where: Setting, named: Sequence[str], over: Sequence[str]
+) -> tuple[list[Agent], Plan]:
     """Make the token that agents get, and plan again with it."""
     from serving.grants import first_token  # noqa: PLC0415
 
     places = where.places
     first_token(places.tokens, places.door_token, app=where.settings.app, made=utc_now())
-    return _planned(where, named, proxy=True, undo=False)
+    return _planned(where, named, proxy=True, undo=False, over=over)
 
 
 def _carried_out(where: Setting, plan: Plan) -> list[EverestError]:

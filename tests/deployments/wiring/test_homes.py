@@ -197,6 +197,31 @@ def test_another_homes_entries_are_taken_over_and_not_taken_out(tmp_path: Path) 
     assert _files(first) == wired
 
 
+@pytest.mark.parametrize("kind", ["rich", "odd", "inline", "missing"])
+def test_an_undo_leaves_what_the_home_has_that_took_over_and_its_own_leaves_nothing(
+    tmp_path: Path, kind: str
+) -> None:
+    """Both lead agents through a proxy of their own."""
+    first, second = House(tmp_path, HOMES[kind]), House(tmp_path, {})
+    second.places = type(second.places)(tmp_path / "other")
+    before = tree_of(first.user)
+    doors = {}
+    for house, letter in ((first, "a"), (second, "b")):
+        token = f"everest_{43 * letter}"
+        house.places.door_token.parent.mkdir(parents=True)
+        house.places.door_token.write_text(token)
+        doors[letter] = f"http://127.0.0.1:8787/t/{token}"
+    assert first.wire(doors["a"]) == []
+    assert second.wire(doors["b"]) == []
+    wired = _files(first)
+    assert not any(str(first.places.home).encode() in data for data in wired.values())
+    assert not any(b"everest_aaa" in data for data in wired.values())
+    assert first.undo() == []
+    assert _files(first) == wired
+    assert second.undo() == []
+    assert tree_of(first.user) == before
+
+
 def test_entries_a_person_added_to_keep_what_was_added(tmp_path: Path) -> None:
     house = House(tmp_path, MISSING)
     house.wire()

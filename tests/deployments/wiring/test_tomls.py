@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from deployments.wiring.data import Unwirable
 from deployments.wiring.jsonc import Unreadable
+from deployments.wiring.owner import Owner
 from deployments.wiring.statements import statements
 from deployments.wiring.tomls import TomlText
-from deployments.wiring.wishes import Entry, Hook, Kept, Option, fulfil, present, withdraw
+from deployments.wiring.wishes import Entry, Hook, Kept, Option, fulfil, present
+from deployments.wiring.withdrawing import withdraw
 from tasks.hooks.wired import command
 from tests.deployments.wiring.toml_writer import Writer
 
@@ -220,7 +222,7 @@ def test_any_settings_written_in_any_way_are_wired_and_unwired(
     assert all(one in rest for one in text), "nothing is taken out"
     if "\r\n" in text:
         assert wired.text.count("\n") == wired.text.count("\r\n")
-    back = withdraw(wired, kept, [], HOME)
+    back = withdraw(wired, kept, [], Owner(HOME))
     assert _bare(back.data) == _bare(data)
     assert back.text.split() == text.split() or _bare(data) != data
 
