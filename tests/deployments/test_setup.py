@@ -151,6 +151,74 @@ def test_a_dry_run_shows_the_change_and_makes_none(person: Everest) -> None:
     assert not person.home.exists()
 
 
+def test_an_agent_of_another_home_is_left_until_it_is_taken_over(person: Everest) -> None:
+    before, other = tree_of(person.user), str(person.base / "other")
+    alone = {"PATH": f"{COMMAND.parent}:/usr/bin:/bin"}
+    assert person("setup", "--yes", **alone).code == 0
+    wired = tree_of(person.user)
+
+    told = person("setup", "--yes", EVEREST_HOME=other, **alone)
+    assert told.code == 2
+    assert f"Claude Code is wired for the home {person.home} and was left so" in told.err
+    assert "--take-over" in told.err
+    assert tree_of(person.user) == wired
+    found = person("doctor", EVEREST_HOME=other, **alone).out
+    assert f"it is wired for the home {person.home}, and not for {other}" in found
+    assert "everest setup --agent claude-code --take-over" in found
+
+    assert person("setup", "--take-over", "--yes", EVEREST_HOME=other, **alone).code == 0
+    taken = tree_of(person.user)
+    assert other in (person.user / ".claude.json").read_text()
+    assert f"it is wired for the home {other}" in person("doctor", **alone).out
+    assert "is wired for the home" not in person("doctor", EVEREST_HOME=other, **alone).out
+    assert person("setup", "--undo", "--yes", **alone).code == 0
+    assert tree_of(person.user) == taken, "what the other home has stays"
+    assert person("setup", "--undo", "--yes", EVEREST_HOME=other, **alone).code == 0
+    assert tree_of(person.user) == before
+
+
+def test_a_home_that_is_gone_or_moved_is_no_other_home(person: Everest) -> None:
+    assert person("setup", "--yes").code == 0
+    moved = person.home.rename(person.base / "moved")
+    assert person("setup", "--yes", EVEREST_HOME=str(moved)).code == 0
+    assert str(moved) in (person.user / ".claude.json").read_text()
+
+
+def test_copies_and_record_are_the_persons_alone(person: Everest) -> None:
+    person("setup", "--yes")
+    copies = sorted((person.home / "wired-over").iterdir())
+    assert sorted(one.read_bytes() for one in copies) == sorted([RICH, STATE])
+    for path in [*copies, person.home / "wired.json"]:
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_dry_run_leaves_nothing_in_the_folder_of_codex(person: Everest) -> None:
+    codex, bin_ = person.user / ".codex", person.base / "bin"
+    codex.mkdir()
+    bin_.mkdir()
+    program = bin_ / "codex"
+    program.write_text(
+        '#!/bin/sh\nmkdir "${CODEX_HOME:-$HOME/.codex}/tmp"\necho hooks experimental false\n'
+    )
+    program.chmod(0o755)
+    before = tree_of(person.user)
+    told = person("setup", "--agent", "codex", "--dry-run", PATH=f"{bin_}:/usr/bin:/bin")
+    assert told.code == 0, told.err
+    assert "hooks = true" in told.out, "it was asked"
+    assert tree_of(person.user) == before
+    assert list(codex.iterdir()) == []
+
+
+def test_a_dry_run_shows_the_change_and_makes_none(person: Everest) -> None:
+    before = tree_of(person.user)
+    told = person("setup", "--dry-run")
+    assert told.code == 0
+    assert '+    "everest": {' in told.out.replace("\t", "    ") or '"everest":' in told.out
+    assert "2 files would change; none was." in told.out
+    assert tree_of(person.user) == before
+    assert not person.home.exists()
+
+
 def test_what_would_change_is_told_in_short(person: Everest) -> None:
     told = person("setup", "--dry-run").out
     short = told.partition("\nIn short:\n")[2]
