@@ -4,30 +4,37 @@ A short lesson and a long prompt are no two like texts: what counts is how much 
 moment touches, what it names, and whether both are of one kind of work (`tasks/bearing_words.py`).
 
     relevance = 1 / (1 + e^-odds),  odds = base
-        + named    * weight of the lesson's terms that the moment holds / weight of all its terms
-        + kin      * weight of those of which it holds only another of their kind of work / the same
-        + asked    * weight of the moment's terms that are the lesson's or of its kinds / of all
-        + work     * kinds of work that both are of, at most 2, / 2
+        + asked  * weight of the moment's terms that are the lesson's or of its kinds / of all
+        + both   * root of asked and of the weight of the lesson's terms that the moment holds, or
+                   holds another of their kind of, / weight of all its terms
+        + work   * kinds of work that both are of, at most 2, / 2
+        + names  * terms of the lesson that it holds and are neither common nor worn, at most 3
+        + spoken,   when there is one of those
         + order,    when the moment is an order to do something
         + unwanted, when it names what the lesson speaks against and does not deny it
-        + strayed,  when it touches the lesson and names none of the means that it wants
-        + rival,    when it names another of the kind of those
-        + meaning  * likeness of meaning (`Gauge.likeness`), where a model tells it
+        + met,      when it names one of the means that the lesson wants
+        + rival,    when it names none of them and another of their kind
+        + length * log(1 + weight of the moment's terms): a long one holds much by chance
+        + meaning * likeness of meaning (`Gauge.likeness`), where a model tells it
 
-with `asked` and `strayed` only where more than one word of kind alone is touched, and `base` alone
-where none is. In `named`, `kin` and `work` a word or a kind counts the less the more of
-what was ever asked in the scope holds it (`tasks.profiles.worn_by`): where all is about posts,
-"post" tells nothing. The numbers are fitted on one half of the labelled cases in
-`tests/cases/prime`; `tests/benchmarks/prime.py` tells what they come to on the others. A lesson of
-failed calls bears on a call by what it names: `tasks/calls.py`. A lesson's side is made by
-`tasks/profiles.py` when it is published. A hook that answers by itself has no time to load more.
+with `asked` and `both` only where more than one word of kind alone is touched, and `base` alone
+where none is. `asked` reckons a moment as at most ten words, and two more that are nobody's: of a
+long prompt a part is enough, and one of a single word tells little. A word or a kind counts the
+less the more of what was ever asked in the scope holds it (`tasks.profiles.worn_by`): where all is
+about posts, "post" tells nothing. Kinds of work are of what is to be done, and tell nothing of what
+only asks and names no term of the lesson: "do we use pnpm?" is no work on packages. The numbers are
+chosen on one half of the labelled cases in `tests/cases/prime` and on moments of real transcripts;
+`tests/benchmarks/prime.py` tells what they come to on the other cases.
+A lesson of failed calls bears on a call by what it names: `tasks/calls.py`. A lesson's side
+is made by `tasks/profiles.py` when it is published. A hook that answers by itself has no time to
+load more.
 """
 
 from __future__ import annotations
 
 import math
 
-from tasks.bearing_words import COMMON, DOING, QUIET, WORK
+from tasks.bearing_words import ASKING, COMMON, DOING, QUIET, WORK
 from tasks.embedding.words import FUNCTION_WORDS, stem, terms
 
 TYPE_CHECKING = False
@@ -45,24 +52,34 @@ CUT = 0.5
 LOOKED_AT = 100
 """Lessons of a scope that are weighed at a moment: of more that it touches, those of which it holds
 the heaviest terms."""
-BY_WORDS = {"base": -4.4, "named": 1.8, "kin": 2.1, "asked": 3.9, "work": 4.0, "order": 2.1}
+BY_WORDS = {"base": -3.5, "asked": 11.0, "both": 6.5, "names": -0.7, "work": 2.0, "order": 1.45}
 """At a prompt."""
 BY_MEANING = {
-    "base": -5.0,
-    "named": 1.0,
-    "kin": 1.9,
-    "asked": 3.1,
-    "work": 3.1,
-    "order": 2.2,
-    "meaning": 16.4,
+    "base": -4.0,
+    "asked": 9.5,
+    "both": 5.5,
+    "names": -0.6,
+    "work": 1.6,
+    "order": 1.45,
+    "meaning": 11.0,
 }
 """At a prompt, where a model tells how alike both are in meaning."""
-AT_END = {"base": -3.6, "named": 1.7, "work": 2.8, "unwanted": 1.8, "strayed": 1.4, "rival": 1.0}
-"""At the end of a turn; likeness of meaning made it no better."""
+AT_END = {
+    "base": -2.4,
+    "spoken": 2.7,
+    "work": 3.0,
+    "unwanted": 2.4,
+    "met": -1.0,
+    "rival": 2.3,
+    "length": -1.35,
+}
+"""At the end of a turn."""
 
 _HEAD, _TAIL = 400, 200
 _KIN = 0.5
 _TOUCHED = 0.5
+_NAMES = 3
+_LONG, _IMAGINED = 10.0, 2.0
 _TRACES = ("at ", 'File "', "thread '", "Thread ", "note:", "Traceback", "Backtrace", "Error in")
 _MARKS = frozenset("[>$✖!│|^~")
 _LEADS = (
@@ -82,10 +99,11 @@ class Sought:
         weights: its terms, each with how much it says.
         kinds: the kinds of work that they belong to.
         orders: it is an order: a part of it opens with a verb of doing.
+        asks: share of its sentences that ask something and order nothing.
         denied: terms that it says are not so.
     """
 
-    __slots__ = ("denied", "kinds", "orders", "weights", "whole")
+    __slots__ = ("asks", "denied", "kinds", "orders", "weights", "whole")
 
     def __init__(self, text: str) -> None:
         found = (term for term in terms(text) if term not in FUNCTION_WORDS)
@@ -93,6 +111,7 @@ class Sought:
         self.whole = sum(self.weights.values()) or 1.0
         self.kinds = frozenset(kind for term in self.weights for kind in WORK.get(term, ()))
         self.orders = _orders(text)
+        self.asks = _asks(text)
         self.denied = frozenset(_denied(text))
 
     def terms(self) -> list[str]:
@@ -156,29 +175,47 @@ def _signs(lesson: Profile, moment: Sought) -> dict[str, float]:
         return {}
     whole = sum(weights.values())
     kinds = {kind for told in own.values() for kind in told}
-    named = sum(weight * worn.get(term, 1.0) for term, weight in held.items())
+    left = {term: weight * worn.get(term, 1.0) for term, weight in held.items()}
+    names = sum(weight > _TOUCHED for weight in left.values())
+    doing = 1 - moment.asks
+    asked = 0.0
+    if hits + _KIN * kin > _TOUCHED:
+        asked = _asked(moment, lesson, kinds, 1.0 if names else doing)
     work = sum(worn.get(kind_term(kind), 1.0) for kind in kinds & moment.kinds)
-    touched = hits + _KIN * kin > _TOUCHED
     against = any(term in held and term not in moment.denied for term in lesson["unwanted"])
     missed = [] if any(term in held for term in lesson["means"]) else lesson["means"]
     return {
-        "named": named / whole,
-        "kin": kin / whole,
-        "asked": touched * _asked(moment, weights, kinds),
-        "work": min(work, 2.0) / 2,
+        "asked": asked,
+        "both": math.sqrt(asked * (sum(left.values()) + doing * kin) / whole),
+        "work": doing * min(work, 2.0) / 2,
+        "names": min(names, _NAMES),
+        "spoken": float(names > 0),
         "order": float(moment.orders),
         "unwanted": float(against),
-        "strayed": float(touched and bool(missed)),
+        "met": float(bool(lesson["means"]) and not missed),
         "rival": float(any(_rivals(moment, weights, own.get(term, ())) for term in missed)),
+        "length": math.log1p(moment.whole),
     }
 
 
-def _asked(moment: Sought, weights: Mapping[str, float], kinds: set[str]) -> float:
+def _asked(moment: Sought, lesson: Profile, kinds: set[str], doing: float) -> float:
+    """Return how much of a moment is of a lesson, in words or in kind, in [0, 1).
+
+    Args:
+        moment: what it is about.
+        lesson: its profile.
+        kinds: the kinds of work that the lesson is of.
+        doing: how much they tell of the moment.
+    """
+    weights, worn = lesson["weights"], lesson["worn"]
     of_both = 0.0
     for term, weight in moment.weights.items():
-        if term in weights or not kinds.isdisjoint(WORK.get(term, ())):
-            of_both += weight
-    return of_both / moment.whole
+        if term in weights:
+            of_both += weight * worn.get(term, 1.0)
+        elif both := kinds.intersection(WORK.get(term, ())):
+            of_both += doing * weight * max(worn.get(kind_term(kind), 1.0) for kind in both)
+    whole = min(moment.whole, _LONG)
+    return min(of_both, whole) / (whole + _IMAGINED)
 
 
 def _rivals(moment: Sought, weights: Mapping[str, float], kinds: Iterable[str]) -> bool:
@@ -215,6 +252,19 @@ def _orders(text: str) -> bool:
     for mark in ".!?,\n":
         text = text.replace(mark, "\n")
     return any(stem(_opening(part)) in DOING for part in text.split("\n"))
+
+
+def _asks(text: str) -> float:
+    """Return the share of a text's sentences that are questions; "can you add it?" orders."""
+    for mark in ".!?":
+        text = text.replace(f"{mark} ", f"{mark}\n")
+    told = [part for line in text.split("\n") if (part := line.strip())]
+    return sum(map(_is_question, told)) / (len(told) or 1)
+
+
+def _is_question(sentence: str) -> bool:
+    word = _opening(sentence)
+    return stem(word) not in DOING and (word in ASKING or sentence.endswith("?"))
 
 
 def _opening(part: str) -> str:

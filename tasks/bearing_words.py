@@ -45,6 +45,14 @@ DOING = frozenset(
     """.split()  # noqa: SIM905  a list a line each is no easier to read
 )
 """Verbs with which an order to do something opens."""
+ASKING = frozenset(
+    """
+    am are did do does has have how is should was were what when where which who whom whose why
+    wann warum was welche welcher welches wer wie wieso wo comment où pourquoi quand que quel quelle
+    qui cómo cuándo dónde qué quién
+    """.split()  # noqa: SIM905  a list a line each is no easier to read
+)
+"""Words with which a question opens."""
 
 _WORK = {
     "test": "test spec pytest jest vitest rspec xunit nunit xctest mocha unittest tdd fixture mock "

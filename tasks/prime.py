@@ -161,11 +161,13 @@ class Lessons:
         """Return relevance where a model read the words; none where none did."""
         if asked.gauge.of_words or asked.vector is None or not self.vectors.shape[1]:
             return {}
-        alike = asked.gauge.likeness(self.vectors @ asked.vector)
+        touched = self._touched(sought.terms())
+        vectors = self.vectors[touched]
+        alike = asked.gauge.likeness(vectors @ asked.vector)
         found: dict[int, float] = {}
-        for row in self._touched(sought.terms()):
-            weighing = BY_MEANING if self.vectors[row].any() else BY_WORDS
-            found[row] = relevance(self.profiles[row], sought, weighing, float(alike[row]))
+        for row, vector, likeness in zip(touched, vectors, alike, strict=True):
+            weighing = BY_MEANING if vector.any() else BY_WORDS
+            found[row] = relevance(self.profiles[row], sought, weighing, float(likeness))
         return found
 
 

@@ -54,11 +54,14 @@ _NOUN: Final = re.compile(r"\b(?:an?|each|every|any) (\w+)(?: or (\w+))?")
 def worn_by(prompts: Iterable[str]) -> dict[str, float]:
     """Return what a term still tells in a scope, and a kind of work, by all that was asked there.
 
+    What was said twice in the same words counts once, or who repeats a correction would wear out
+    the words of the lesson that comes of it.
+
     Returns:
         term -> 1 less the share of prompts that hold it over `_WORN_OUT`, at least `QUIET`; a term
         that is not there tells all.
     """
-    asked = [Sought(prompt_words(text)) for text in prompts]
+    asked = [Sought(text) for text in dict.fromkeys(map(prompt_words, prompts))]
     held = Counter(term for one in asked for term in one.terms())
     most = _WORN_OUT * (len(asked) + _IMAGINED)
     return {term: round(max(QUIET, 1 - count / most), 3) for term, count in held.items()}

@@ -20,8 +20,8 @@ from tests.prime_cases import errors, projects
 
 MODEL = Gauge(base=0.0, by_cosine=0.35, by_words=0.65)
 AS_FITTED = {
-    Moment.PROMPT: (0.043, 0.425),
-    Moment.END: (0.024, 0.577),
+    Moment.PROMPT: (0.032, 0.349),
+    Moment.END: (0.0, 0.539),
     Moment.TOOL: (0.030, 0.0),
 }
 """The most false alarms and false silences of each moment."""
@@ -146,6 +146,13 @@ def test_what_most_prompts_of_a_scope_hold_tells_little_there() -> None:
     assert by(worn_by(["write a post"])) >= CUT, "one prompt tells little of a scope"
 
 
+def test_who_repeats_a_correction_does_not_wear_out_its_words() -> None:
+    said = "We always use pnpm in this repo."
+
+    assert worn_by([said] * 5) == worn_by([said])
+    assert worn_by([said, "pnpm it is", "by pnpm"])["pnpm"] < worn_by([said])["pnpm"]
+
+
 def test_who_pushes_something_through_does_not_push() -> None:
     through = {**row("0"), "text": "Don't push through the migrations on the server"}
     plain = {**row("1"), "text": "Don't push to the server before noon"}
@@ -161,6 +168,36 @@ def test_a_word_bears_more_in_an_order_than_in_a_remark() -> None:
     (remarked,) = relevances(lessons, "ok, please, the figure of it", Moment.PROMPT)
 
     assert ordered > remarked
+
+
+@pytest.mark.parametrize(
+    ("prompt", "bears"),
+    [
+        ("do we use pnpm?", False),
+        ("which libraries are outdated? Is it many?", False),
+        ("install the stripe library", True),
+        ("can you install the stripe library?", True),
+        ("do we use uv?", True),
+    ],
+)
+def test_a_question_is_no_work_of_the_kind_that_it_is_about(prompt: str, *, bears: bool) -> None:
+    lessons = [{**row("0"), "text": "Use uv add for packages, not pip."}]
+
+    assert (relevances(lessons, prompt, Moment.PROMPT)[0] >= CUT) is bears
+
+
+def test_of_a_long_prompt_a_part_is_enough() -> None:
+    lessons = [{**row("0"), "text": "Headlines are plain, without numbers."}]
+    order = "write a headline."
+    aside = "The customer rang: invoice, wine, crates, delay in Hamburg, refund before Easter."
+    more = "Her brother, a lawyer from Kiel, thinks of court, judges and a pamphlet."
+    brief, long, longer = (
+        relevances(lessons, f"{before} {order}", Moment.PROMPT)[0]
+        for before in ("", aside, f"{aside} {more}")
+    )
+
+    assert brief > long == pytest.approx(longer)
+    assert longer >= CUT
 
 
 @pytest.mark.parametrize(

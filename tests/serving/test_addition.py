@@ -286,7 +286,7 @@ class TestHeldOut:
             )
         exposed = {one["session"]: one for one in journaled(home)}
         assert exposed[HELD_ID]["shown"] == exposed[SHOWN_ID]["held_out"] == []
-        assert len(exposed[SHOWN_ID]["shown"]) == 1
+        assert exposed[SHOWN_ID]["shown"]
         assert exposed[HELD_ID]["held_out"] == exposed[SHOWN_ID]["shown"]
         assert all(reason for _, reason in exposed[HELD_ID]["near"])
         assert exposed[HELD_ID]["channel"] == "proxy"
