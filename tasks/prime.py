@@ -127,21 +127,31 @@ class Lessons:
         return bool(self._touched(Sought(prompt_words(text)).terms()))
 
     @cached_property
-    def _where(self) -> dict[str, list[tuple[int, float]]]:
-        """Return the lessons of each term by which they are looked up, with its weight there."""
-        where: dict[str, list[tuple[int, float]]] = {}
+    def _where(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Return the lessons of each term by which they are looked up, and its weights there."""
+        where: dict[str, tuple[list[int], list[float]]] = {}
         for row, one in enumerate(self.profiles):
             for term, weight in looked_up(one).items():
-                where.setdefault(term, []).append((row, weight))
-        return where
+                rows, weights = where.setdefault(term, ([], []))
+                rows.append(row)
+                weights.append(weight)
+        return {
+            term: (np.array(rows, dtype=np.int64), np.array(weights, dtype=np.float64))
+            for term, (rows, weights) in where.items()
+        }
 
     def _touched(self, terms: Iterable[str]) -> list[int]:
         """Return the lessons that hold any of the terms; of a crowd those that hold the most."""
-        sums: dict[int, float] = {}
-        for term in terms:
-            for row, weight in self._where.get(term, ()):
-                sums[row] = sums.get(row, 0.0) + weight
-        return sorted(sums, key=lambda row: (-sums[row], row))[:LOOKED_AT]
+        found = [self._where[term] for term in terms if term in self._where]
+        if not found:
+            return []
+        sums = np.bincount(
+            np.concatenate([rows for rows, _ in found]),
+            weights=np.concatenate([weights for _, weights in found]),
+        )
+        held = np.flatnonzero(sums)
+        best = np.argsort(-sums[held], kind="stable")[:LOOKED_AT]
+        return [int(row) for row in held[best]]
 
     def _of_call(self, call: Call) -> dict[int, float]:
         return {
