@@ -16,13 +16,13 @@ from tasks.domain.redaction import redact
 _TOKEN: Final = re.compile(r"everest_[\w-]{20,}")
 
 
-def diff_of(change: Change) -> Iterator[str]:
+def diff_of(change: Change, *, context: int = 3) -> Iterator[str]:
     """Yield a unified diff, line by line, without line ends."""
     old, new = (_lines(one) for one in (change.seen, change.outcome.after))
     named = str(change.path)
     before = named if change.seen is not None else "/dev/null"
     after = named if change.outcome.after is not None else "/dev/null"
-    for line in difflib.unified_diff(old, new, before, after, lineterm=""):
+    for line in difflib.unified_diff(old, new, before, after, n=context, lineterm=""):
         yield redact(_TOKEN.sub("everest_…", line))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,8 +26,8 @@ Names = Annotated[
 ]
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _NEXT = (
-    "Next: `everest up` runs what hooks and tools ask, and the night; keep it running. "
-    "Then `everest doctor` tries every wiring out."
+    "Next: `everest up` runs what hooks and tools ask, and the night; keep it running.",
+    "Then `everest doctor` tries every wiring out.",
 )
 
 
@@ -75,7 +75,7 @@ def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
     changes = [one for one in plan.changes if one.changes]
     if not as_json:
         say(_found(agents, named))
-        _show(changes)
+        _show(agents, changes)
     failures = list(plan.failures)
     if not dry_run:
         if changes and not yes:
@@ -143,15 +143,18 @@ def _found(agents: Sequence[Agent], named: Sequence[str]) -> Iterator[str]:
             yield f"{one.title} was not found: looked for {', '.join(one.looked)}"
 
 
-def _show(changes: Iterable[Change]) -> None:
-    """Print what would change, in colours at a terminal."""
-    from deployments.wiring.show import diff_of  # noqa: PLC0415
+def _show(agents: Sequence[Agent], changes: Sequence[Change]) -> None:
+    """Print what would change, in colours at a terminal: line by line, then in short."""
+    from deployments.wiring.summary import in_short, lean_diff  # noqa: PLC0415
 
+    if not changes:
+        return
     console = Console(soft_wrap=True, highlight=False, markup=False)
-    for change in changes:
-        for line in diff_of(change):
-            bold = line.startswith(("+++", "---"))
-            console.print(Text(line, style="bold" if bold else _STYLES.get(line[:1], "")))
+    for line in lean_diff(changes):
+        bold = line.startswith(("+++", "---"))
+        console.print(Text(line, style="bold" if bold else _STYLES.get(line[:1], "")))
+    titles = {one.name: one.title for one in agents}
+    say(["", "In short:", *(titles.get(line, line) for line in in_short(changes)), ""])
 
 
 def _in_words(
@@ -167,7 +170,7 @@ def _in_words(
     for one in agents:
         yield from (f"{one.title}: {told}" for told in (*one.obstacles, *one.notes) if one.found)
     if not undo and any(one.found for one in agents):
-        yield _NEXT
+        yield from _NEXT
 
 
 def _as_data(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 import tomllib
@@ -149,6 +150,41 @@ def test_a_dry_run_shows_the_change_and_makes_none(person: Everest) -> None:
     assert "2 files would change; none was." in told.out
     assert tree_of(person.user) == before
     assert not person.home.exists()
+
+
+def test_what_would_change_is_told_in_short(person: Everest) -> None:
+    told = person("setup", "--dry-run").out
+    short = told.partition("\nIn short:\n")[2]
+    assert short.splitlines()[:5] == [
+        "Claude Code",
+        "  ~/.claude/settings.json",
+        "    adds 5 hooks: Stop, UserPromptSubmit, PreToolUse, SessionStart, SessionEnd",
+        "  ~/.claude.json",
+        "    adds mcpServers.everest",
+    ]
+    assert person("setup", "--yes").code == 0
+    back = person("setup", "--undo", "--dry-run").out.partition("\nIn short:\n")[2]
+    assert "    takes out 5 hooks: Stop, UserPromptSubmit, PreToolUse, SessionStart" in back
+    assert "    takes out mcpServers.everest" in back
+    settings = person.claude / "settings.json"
+    settings.write_bytes(settings.read_bytes().replace(b"exec ", b"exec  ", 1))
+    assert "    changes 1 hook: Stop\n" in person("setup", "--dry-run").out
+
+
+def test_every_line_that_would_change_is_shown_and_long_ones_once(person: Everest) -> None:
+    files = person("setup", "--dry-run", "--json").data["files"]
+    exact = [line for one in files for line in one["diff"] if line.startswith(("+", "-"))]
+    told = person("setup", "--dry-run").out
+    assert sum('test -x \\"$0\\"' in line for line in exact) == 5
+    assert told.count("test -x") == 1
+    names = dict(re.findall(r"^(<\w+>) stands for: (.*)$", told, re.MULTILINE))
+    assert names.keys() == {"<hook>", "<home>"}
+    diff = told.partition("<hook> stands for")[0]
+    lines = [line for line in diff.splitlines() if line.startswith(("+", "-"))]
+    for name, words in names.items():
+        spelt = json.dumps(words)[1:-1]
+        lines = [line.replace(name, spelt) for line in lines]
+    assert lines == [line.expandtabs() for line in exact]
 
 
 def test_with_nobody_to_ask_nothing_is_changed(person: Everest) -> None:
