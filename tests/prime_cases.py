@@ -147,7 +147,10 @@ def _query(space: Space, text: str) -> NDArray[np.float32]:
         texts = sorted({case.words[:MEANING] for one in projects() for case in one.cases})
         rows = space.documents(texts, lambda _: None)
         _queries[space.name] = dict(zip(texts, rows, strict=True))
-    return _queries[space.name][text]
+    known = _queries[space.name]
+    if text not in known:  # of a project that is read from elsewhere
+        known[text] = space.query(text)
+    return known[text]
 
 
 def _lessons(whose: Project, space: Space | None) -> Lessons:
@@ -161,7 +164,7 @@ def _lessons(whose: Project, space: Space | None) -> Lessons:
 
 def _project(path: Path) -> Project:
     told = tomllib.loads(path.read_text("utf-8"))
-    rows = tuple(_row(name, kind, text) for name, (kind, text) in told["lessons"].items())
+    rows = tuple(lesson_row(name, kind, text) for name, (kind, text) in told["lessons"].items())
     return Project(path.stem, told["half"], rows, tuple(_cases(told)))
 
 
@@ -184,7 +187,7 @@ def _words(moment: Moment, entry: list[Any]) -> tuple[str, list[str]]:
     return point.words, names
 
 
-def _row(name: str, kind: str, text: str) -> dict[str, Any]:
+def lesson_row(name: str, kind: str, text: str) -> dict[str, Any]:
     return {
         "id": name,
         "unit": "lesson",

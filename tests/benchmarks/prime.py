@@ -1,11 +1,12 @@
 """Measure the gate of prime on labelled moments: what is shown in vain, and what is kept back.
 
-    python tests/benchmarks/prime.py [--json]
+    python tests/benchmarks/prime.py [--data DIR] [--json]
 
 False alarms: the share of moments on which nothing bears at which a lesson is shown all the same.
 False silences: the share of lessons that bear on a moment which are not shown. Both on the half of
-the projects that the weights were fitted on, on the other, and on two projects whose moments are
-harder and were labelled later, before anything was changed; per space and moment. `strangers` is
+the projects that the weights were chosen on, on the other, and on two projects whose moments are
+harder and were labelled later, before anything was changed; per space and moment. With `--data`
+also on moments of real transcripts (`tests/prime_real.py`): few lessons bear there. `strangers` is
 the share of moments at which a lesson of another project of the half would be shown, were they one
 (a little of it is right: some habits are of no one project). Then what a moment costs.
 """
@@ -29,19 +30,22 @@ from tasks.embedding.space import WORDS, Space
 from tasks.prime import Lessons, Moment, profile_of
 from tasks.ranking import Asked
 from tests.prime_cases import Project, errors, projects
+from tests.prime_real import real_projects
 
 MANY = 1_000
-HALVES = ("fit", "measure", "fresh")
+HALVES = ("fit", "measure", "fresh", "real fit", "real measure")
 
 
-def figures(spaces: dict[str, Space | None]) -> list[dict[str, object]]:
-    """Return a row a space, moment and half."""
+def figures(known: list[Project], spaces: dict[str, Space | None]) -> list[dict[str, object]]:
+    """Return a row a space, moment and half of the projects."""
     rows = []
     for half in HALVES:
-        found = [one for one in projects() if one.half == half]
+        found = [one for one in known if one.half == half]
         for name, space in spaces.items():
             for moment in Moment if space is None else [Moment.PROMPT]:
                 own = errors(found, moment, space)
+                if not own.quiet:
+                    continue
                 strangers = errors(found, moment, space, strange=True)
                 told = {"half": half, "space": name, "moment": moment.value}
                 rows.append({**told, **asdict(own), "strangers": strangers.false_alarms})
@@ -79,12 +83,14 @@ def replace_words(row: dict[str, object], copy: int) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print JSON as the last line")
+    parser.add_argument("--data", type=Path, help="a folder of labelled transcripts")
     given = parser.parse_args()
     model = choose("sentence-transformers", None, Path(tempfile.mkdtemp()) / "model.json").space
-    rows = figures({"words alone": None, model.name: model})
+    known = [*projects(), *(real_projects(given.data) if given.data else [])]
+    rows = figures(known, {"words alone": None, model.name: model})
     for row in rows:
         print(
-            f"{row['half']:8} {row['moment']:12} {row['space']!s:34.34} "
+            f"{row['half']:12} {row['moment']:12} {row['space']!s:34.34} "
             f"false alarms {row['alarms']:2}/{row['quiet']:<3} "
             f"false silences {row['silences']:2}/{row['bearing']:<3} "
             f"strangers {row['strangers']:.3f}"
