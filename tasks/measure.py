@@ -2,15 +2,15 @@
 
 Repeat-yourself: the share of corrections that an earlier session of the same project had already
 heard, by key or by meaning. Repeated error: the same over error class, tool and first command word.
-Invariant: all that is told, by whichever command, is of one window, and what went before it counts
-only as what was already heard.
+Invariant: all that a person is told, by whichever command, is of one window, and what went before
+it counts only as what was already heard. The history beside it, for programs, is of all days.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, tzinfo
 from typing import Final
 
@@ -24,6 +24,7 @@ from tasks.domain.report import DayShare, Measures, Rate
 from tasks.domain.scope import Scope
 from tasks.domain.units import Episode, EpisodeKind
 from tasks.embedding.space import Space
+from tasks.reached import BEGINNING
 from tasks.sleep.material import Vectors, episodes_of
 from tasks.sleep.run import vectors_of_scope
 from tasks.store import reads
@@ -61,12 +62,17 @@ def measure(store: Store, space: Space, *, zone: tzinfo) -> Measures:
         vectors = vectors_of_scope(store, scope, space)
         corrections.update(_repeats(_corrections(frame, scope, vectors, zone), vectors, space))
         errors.update(_repeats(_errors(frame, scope, zone), vectors, space))
-    window = sorted({day for day, _ in (*corrections, *errors)})[-DAYS:]
-    if not window:
-        return Measures()
-    since = datetime.combine(window[0], time.min, zone)
-    turns = sum(reads.person_turns(store.database, scope, since=since) for scope in scopes)
-    return Measures(_rate(corrections, window), _rate(errors, window), turns)
+
+    def over(days: Sequence[date], since: datetime) -> Measures:
+        turns = sum(reads.person_turns(store.database, scope, since=since) for scope in scopes)
+        return Measures(_rate(corrections, days), _rate(errors, days), turns)
+
+    days = sorted({day for day, _ in (*corrections, *errors)})
+    history = over(days, BEGINNING)
+    if not days:
+        return Measures(history=history)
+    window = days[-DAYS:]
+    return replace(over(window, datetime.combine(window[0], time.min, zone)), history=history)
 
 
 def repeated(said: Sequence[Said], matrix: NDArray[np.float32], cut: float) -> list[bool]:

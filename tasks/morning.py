@@ -151,7 +151,7 @@ def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
         refused=found.refused,
         held=(*gathered.asked(), *_held(run, parts, names)),
         bets=gathered.bets(found.instants),
-        measures=parts.measures,
+        measures=replace(parts.measures, history=None),
         delegation=delegation(_sessions(run), now=run.at, zone=run.settings.zone),
         shelf=gathered.shelf(parts.rendered),
         unsure=parts.reconciled.questions,

@@ -32,7 +32,7 @@ from tasks.ingest import Ingested
 from tasks.llm.gists import summarise
 from tasks.llm.wording import Wordsmith, remember
 from tasks.progress import Progress, Quiet
-from tasks.reached import reached
+from tasks.reached import ever_reached, reached
 from tasks.relayed import read_relay
 from tasks.render.plan import HostLines, Rendered, RenderPlan
 from tasks.render.render import render as render_files
@@ -171,7 +171,8 @@ def measure(run: Run) -> Measures:
     """Work out the two rates by day, and which sessions were told what."""
     zone = run.settings.zone
     rates = measuring.measure(run.store, run.chosen.space, zone=zone)
-    return replace(rates, reached=reached(run.store, at=run.at, zone=zone))
+    history = rates.history and replace(rates.history, reached=ever_reached(run.store))
+    return replace(rates, reached=reached(run.store, at=run.at, zone=zone), history=history)
 
 
 def publish_view(run: Run) -> Published:

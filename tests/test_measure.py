@@ -182,3 +182,15 @@ def test_blocks_do_not_change_the_answer() -> None:
         any(close[n, m] and m % 700 != n % 700 for m in range(n)) for n in range(0, 2_500, 97)
     ]
     assert repeated(told, matrix, 0.9)[::97] == expected
+
+
+def test_the_history_counts_the_days_before_the_window_too(house: Home) -> None:
+    many = DAYS + 3
+    found = measured(house, *(again(f"c{n}", days=-n) for n in range(many)))
+    assert found.history is not None
+    assert len(found.repeat_yourself.days) == DAYS
+    assert len(found.history.repeat_yourself.days) == many
+    assert found.history.repeat_yourself.days[-DAYS:] == found.repeat_yourself.days
+    assert found.history.repeat_yourself.whole == many
+    assert found.history.repeat_yourself.part == many - 1, "all but the very first"
+    assert found.history.history is None

@@ -15,7 +15,7 @@ from tasks.demo_records import Record, Transcript
 from tasks.domain.clock import instant
 from tasks.domain.proposals import Expose
 from tasks.domain.report import Reach, Reached
-from tasks.reached import reached
+from tasks.reached import ever_reached, reached
 from tasks.render.rates import reach_lines, reach_table
 from tasks.store.reaching import COUNTS
 from tasks.store.told import FILE, FILE_READER, HOOK, PROXY
@@ -57,6 +57,15 @@ def test_a_session_is_told_or_held_out_or_in_no_channel(house: Home) -> None:
     named = replace(whole, lesson=MADE.id, text=MADE.text, project=SCOPE.project_id)
     assert found.lessons == (named,)
     assert found.whole.nowhere == 3
+
+
+def test_the_history_counts_what_went_before_the_window_too(house: Home) -> None:
+    counted(house)
+    with house.opened() as store:
+        found = ever_reached(store)
+    assert found.since is None
+    assert found.whole == Reach(sessions=7, hook=2, proxy=2, file=0, told=3, held_out=1)
+    assert [one.lesson for one in found.lessons] == [MADE.id]
 
 
 def test_lines_of_a_file_count_for_the_sessions_that_began_after_them(house: Home) -> None:

@@ -12,7 +12,7 @@ from serving.cli.output import AsJson, put, say
 from serving.cli.progress import shown
 from tasks.compose import setting
 from tasks.domain.clock import local_day, utc_now
-from tasks.domain.report import Reached
+from tasks.domain.report import Measures, Rate, Reached
 from tasks.errors import UsageError
 from tasks.render.phrases import count
 
@@ -174,6 +174,9 @@ def render(as_json: AsJson = False) -> None:
 def measure(as_json: AsJson = False) -> None:
     """Show how often you repeated yourself, and who was told what.
 
+    It shows the last days. With --json all that is stored stands beside them,
+    day by day and lesson by lesson.
+
     Example: everest measure --json
     """
     from flows import measure as flow  # noqa: PLC0415
@@ -183,23 +186,8 @@ def measure(as_json: AsJson = False) -> None:
     where = setting()
     measures = run_flow(where, flow.measure, flow.rates)
     if as_json:
-        put(
-            {
-                "person_turns": measures.person_turns,
-                **{
-                    name: {
-                        "part": rate.part,
-                        "whole": rate.whole,
-                        "days": [[str(d.day), d.part, d.whole] for d in rate.days],
-                    }
-                    for name, rate in (
-                        ("repeat_yourself", measures.repeat_yourself),
-                        ("repeated_error", measures.repeated_error),
-                    )
-                },
-                "reached": _reached(measures.reached),
-            }
-        )
+        history = measures.history and _measured(measures.history)
+        put({**_measured(measures), "zone": str(where.settings.zone), "history": history})
     else:
         today = local_day(utc_now(), where.settings.zone)
         told = [*measures_section(measures, today), "", *reach_table(measures.reached)]
@@ -222,6 +210,22 @@ def rebuild(as_json: AsJson = False) -> None:
         put({"records": rebuilt.records, "digest": digest})
     else:
         say(f"{count(rebuilt.records, 'record')} replayed. The store's digest is {digest}")
+
+
+def _measured(found: Measures) -> dict[str, Any]:
+    days = [str(one.day) for one in found.repeat_yourself.days]
+    return {
+        "window": {"since": days[0], "until": days[-1], "days": len(days)} if days else None,
+        "person_turns": found.person_turns,
+        "repeat_yourself": _rate(found.repeat_yourself),
+        "repeated_error": _rate(found.repeated_error),
+        "reached": _reached(found.reached),
+    }
+
+
+def _rate(rate: Rate) -> dict[str, Any]:
+    days = [[str(one.day), one.part, one.whole] for one in rate.days]
+    return {"part": rate.part, "whole": rate.whole, "days": days}
 
 
 def _reached(found: Reached) -> dict[str, Any]:

@@ -170,7 +170,11 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """Sessions by what they were told since a local day: in sum, and for each lesson in use."""
+    """Sessions by what they were told: in sum, and for each lesson in use.
+
+    Attributes:
+        since: the local day from which on they are counted, None for all there are.
+    """
 
     since: date | None = None
     whole: Reach = field(default_factory=Reach)
@@ -187,12 +191,14 @@ class Measures:
         person_turns: turns of the person's in the sessions that went on in the window, for the
             figure per 100.
         reached: which sessions were told something, and which may be compared with them.
+        history: the same over all that is stored; None in a history, and where it is not asked for.
     """
 
     repeat_yourself: Rate = field(default_factory=Rate)
     repeated_error: Rate = field(default_factory=Rate)
     person_turns: int = 0
     reached: Reached = field(default_factory=Reached)
+    history: Measures | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,6 +220,24 @@ def test_the_records_that_were_read_add_up(reader: Everest) -> None:
     assert read == sum(records.values()) > 100
 
 
+def test_measure_gives_a_script_the_window_and_the_whole_history(person: Everest) -> None:
+    told = person("measure", "--json").data
+    history = told.pop("history")
+    assert told.pop("zone") == person.env()["EVEREST_TIMEZONE"]
+    assert told.keys() == history.keys()
+    for found in (told, history):
+        rates = [found["repeat_yourself"], found["repeated_error"]]
+        for rate in rates:
+            days = rate["days"]
+            assert rate["part"] == sum(part for _, part, _ in days)
+            assert rate["whole"] == sum(whole for _, _, whole in days) > 0
+            window = {"since": days[0][0], "until": days[-1][0], "days": len(days)}
+            assert found["window"] == window
+    assert told["reached"]["since"] is not None
+    assert history["reached"]["since"] is None
+    assert history["reached"]["whole"]["sessions"] == 12
+
+
 def test_recall_is_fenced_for_a_program_and_a_list_for_a_person(reader: Everest) -> None:
     words = ("recall", "pnpm", "--project", "paperboat", "-k", "3")
     piped, seen = reader(*words), reader.at_terminal(*words)
