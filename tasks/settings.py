@@ -10,32 +10,29 @@ import os
 from datetime import tzinfo
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tasks.domain.scope import Scope
 from tasks.errors import SettingInvalid, UsageError
 from tasks.timezone import named_zone, system_zone
 
-_PREFIX: Final = "EVEREST_"
 _LONGEST_SOCKET = 100
 _TEMPORARY = "/tmp"  # noqa: S108  a folder of the account's own is made in it
 
 
-class Settings(BaseModel):
+class Settings(BaseSettings):
     """What a person can set; `everest paths` prints the places.
-
-    The few lines of `load` stand for pydantic-settings, which reads sources that are not ours and
-    whose import cost every command 55 ms and every process 7 MB.
 
     Raises:
         SettingInvalid: from `load` when a value cannot be used.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = SettingsConfigDict(env_prefix="EVEREST_", frozen=True, extra="ignore")
 
-    home: Path = Field(
+    home: Annotated[Path, NoDecode] = Field(
         default=Path("~/.everest"), description="Where everything of Everest's lives."
     )
     owner: str = Field(
@@ -54,7 +51,7 @@ class Settings(BaseModel):
         default=None,
         description="Embedding space: sentence-transformers, hashed, or served by `everest model`.",
     )
-    embed_model: Path | None = Field(
+    embed_model: Annotated[Path | None, NoDecode] = Field(
         default=None,
         description="A local sentence-transformers model folder to use instead of MiniLM.",
     )
@@ -106,13 +103,11 @@ class Settings(BaseModel):
     @classmethod
     def load(cls, **given: Any) -> Settings:
         """Return the settings from the environment, `given` winning."""
-        said = {name: os.environ.get(_PREFIX + name.upper()) for name in cls.model_fields}
-        found = {name: value for name, value in said.items() if value is not None}
         try:
-            settings = cls(**(found | given))
+            settings = cls(**given)
         except ValidationError as error:
             first = error.errors()[0]
-            name = _PREFIX + "_".join(str(part) for part in first["loc"]).upper()
+            name = "EVEREST_" + "_".join(str(part) for part in first["loc"]).upper()
             raise SettingInvalid(name, first["msg"]) from None
         settings.check()
         return settings

@@ -6,7 +6,7 @@ import pytest
 from tests.serving.shipped import COMMAND, Everest
 
 HEAVY = ("prefect", "sklearn", "torch", "sentence_transformers", "duckdb", "polars", "scipy")
-NO_LIGHT_MATTER = ("numpy", "tokenizers", "httpx", "fastapi", "pydantic_settings")
+NO_LIGHT_MATTER = ("numpy", "tokenizers", "httpx", "fastapi")
 """What each cost a command 25 to 100 ms."""
 
 
