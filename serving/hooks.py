@@ -150,7 +150,8 @@ class Hooks:
             return self._settled(
                 one, where, gone, lambda told: self.priming.hand_over(one, news, told)
             )
-        question = await self.questions.of(point.words)
+        may_bear = await asyncio.to_thread(self.priming.goes_by_meaning, one, point, where)
+        question = await self.questions.of(point.words, by_meaning=may_bear)
         found = await asyncio.to_thread(
             self.priming.source.candidates, question, where, point.moment
         )

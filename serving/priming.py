@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from serving.folders import Folders
 from serving.proxy.addition import Source
+from serving.questions import cut
 from serving.reader import Reader
 from serving.sessions import Sessions
 from tasks import handoff as handing
@@ -103,6 +104,13 @@ class Priming:
         """Return what the conversation was told; the same point is decided once."""
         told = self.shown.told(scope.project_id, one.session)
         return Silence("decided before") if _turn(one) in told.puts else told
+
+    def goes_by_meaning(self, one: Happening, point: Point, scope: Scope) -> bool:
+        """Tell whether what a point's words mean can change what is told there."""
+        if point.moment is not Moment.PROMPT:
+            return False
+        told = self.shown.told(scope.project_id, one.session).settled
+        return self.source.may_bear(cut(point.words), scope, told)
 
     def prime(
         self, one: Happening, point: Point, candidates: Sequence[Candidate], told: Told

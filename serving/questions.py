@@ -32,8 +32,15 @@ class Questions:
     patience: float
     encoder: ThreadPoolExecutor = field(repr=False, default_factory=partial(ThreadPoolExecutor, 1))
 
-    async def of(self, words: str) -> Asked:
-        """Return what lessons are compared with; one text is encoded at a time."""
+    async def of(self, words: str, *, by_meaning: bool) -> Asked:
+        """Return what lessons are compared with; one text is encoded at a time.
+
+        Args:
+            words: of the moment.
+            by_meaning: what they mean can change what is told; else it is not asked for.
+        """
+        if not by_meaning:
+            return Asked(cut(words), None, WORDS)
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self.patience):

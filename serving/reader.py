@@ -125,14 +125,15 @@ class Reader:
         vector = self._meanings.of(chosen.space, meaning) if same else None
         return Asked(text, vector, chosen.space.gauge)
 
-    def may_bear(self, text: str, scope: Scope) -> bool:
-        """Tell whether any lesson that the scope reads can bear on a prompt, by its words.
+    def may_bear(self, text: str, scope: Scope, told: Collection[str]) -> bool:
+        """Tell whether a lesson that the scope reads and was not told can bear on a prompt.
 
         Raises:
             ViewDamaged: when the view cannot be read.
         """
         reading = self._newest()
-        return any(_lessons(reading, one).may_bear(text) for one in (scope, scope.everywhere()))
+        shelves = (_lessons(reading, one) for one in (scope, scope.everywhere()))
+        return any(each.may_bear(text, told) for each in shelves)
 
     def candidates(self, asked: Asked, scope: Scope, moment: Moment) -> list[Candidate]:
         """Return every lesson of a scope and of `@global` with its relevance at a moment.

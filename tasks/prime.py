@@ -122,9 +122,10 @@ class Lessons:
                 assert_never(moment)
         return [Candidate(self.rows[row], value) for row, value in found.items()]
 
-    def may_bear(self, text: str) -> bool:
-        """Tell whether any lesson can bear on a prompt; else its meaning changes nothing."""
-        return bool(self._touched(Sought(prompt_words(text)).terms()))
+    def may_bear(self, text: str, told: Collection[str]) -> bool:
+        """Tell whether a prompt touches a lesson not told yet; else its meaning changes nothing."""
+        touched = self._touched(Sought(prompt_words(text)).terms())
+        return any(self.rows[row]["id"] not in told for row in touched)
 
     @cached_property
     def _where(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:

@@ -27,7 +27,6 @@ from tasks import prime
 from tasks.domain.clock import Clock
 from tasks.domain.events import Event
 from tasks.domain.scope import Scope
-from tasks.embedding.space import WORDS
 from tasks.prime import Candidate, Moment, Selection
 from tasks.ranking import Asked as Question
 from tasks.shown import Put, Shown, Told
@@ -47,8 +46,8 @@ class Source(Protocol):
     def asked(self, text: str, meaning: str) -> Question:
         """Return a text with the vector of its meaning, which takes a while."""
 
-    def may_bear(self, text: str, scope: Scope) -> bool:
-        """Tell whether any lesson that the scope reads can bear on a prompt, by its words."""
+    def may_bear(self, text: str, scope: Scope, told: Collection[str]) -> bool:
+        """Tell whether a lesson that the scope reads and was not told can bear on a prompt."""
 
     def candidates(self, asked: Question, scope: Scope, moment: Moment) -> list[Candidate]:
         """Return every lesson that the scope reads, with its relevance at a moment."""
@@ -101,19 +100,17 @@ class Additions:
         session = self.sessions.known(its.conversation)
         if its.kind is Kind.MAIN and _is_due(its, last, told, session):
             told.begins |= its.first
-            question = None if was_primed(session) else await self._question(last.words, scope)
+            question = None
+            if not was_primed(session):
+                reading = Questions(self.source.asked, self.patience, self.encoder)
+                may_bear = self.source.may_bear(cut(last.words), scope, told.settled)
+                question = await reading.of(last.words, by_meaning=may_bear)
             put, selection = await asyncio.to_thread(self._decide, its, last, scope, told, question)
             told.begins = False
             told.take(put)
             puts.append((last, put))
             self.behind(partial(self._keep, its, scope, put, selection))
         return self._with(call.body, puts, scope)
-
-    async def _question(self, words: str, scope: Scope) -> Question:
-        text = cut(words)
-        if not self.source.may_bear(text, scope):
-            return Question(text, None, WORDS)
-        return await Questions(self.source.asked, self.patience, self.encoder).of(words)
 
     def _told(self, its: Asked, project: str) -> Told:
         """Return what the conversation was told; one that only begins alike was told nothing."""

@@ -434,7 +434,7 @@ async def _within(seconds: float, work: Callable[[], Any]) -> None:
         await work()
 
 
-def test_a_prompt_that_no_lesson_can_bear_on_is_not_encoded(memory: Door) -> None:
+def test_a_prompt_is_encoded_where_a_lesson_not_told_yet_can_bear_on_it(memory: Door) -> None:
     read: list[str] = []
 
     class Reading(Slow):
@@ -449,6 +449,9 @@ def test_a_prompt_that_no_lesson_can_bear_on_is_not_encoded(memory: Door) -> Non
     asyncio.run(own(ask("chat", person("chat", "Sing of the Kraken"))))
     assert read == []
     asyncio.run(own(ask("chat", person("chat", ASKS))))
+    assert read == [ASKS]
+    told = (person("chat", ASKS), agent("chat", "Yes."))
+    asyncio.run(own(ask("chat", *told, person("chat", "So pnpm it is"))))
     assert read == [ASKS]
 
 
