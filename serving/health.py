@@ -12,7 +12,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from serving.hooks import FAILED, LATE
+from serving.hooks import FAILED, LATE, PROBED
 from serving.metrics import CONTENT_TYPE
 from serving.state import Serving
 from tasks.domain.clock import instant, iso, utc_now
@@ -120,10 +120,11 @@ def _paused(serving: Serving) -> dict[str, Any] | None:
 
 
 def _hooks(serving: Serving) -> dict[str, int]:
-    """Return how many hooks asked since the start, and how many got no answer."""
+    """Return how many hooks asked since the start, and how many got no answer; no probe counts."""
     counted = serving.counters.hooks
+    asked = counted.total() - counted.total(PROBED)
     unanswered = counted.total(LATE) + counted.total(FAILED)
-    return {"asked": int(counted.total()), "unanswered": int(unanswered)}
+    return {"asked": int(asked), "unanswered": int(unanswered)}
 
 
 def _model(serving: Serving) -> dict[str, Any]:

@@ -37,6 +37,9 @@ PATH: Final = "/hook/"
 LONGEST: Final = 8 << 20
 """Bytes of an input that are read: a tool call may write a whole file."""
 
+PROBED: Final = "probe"
+"""The outcome, and the query, of a hook that `everest doctor` fires to see whether it answers."""
+
 LATE: Final = "late"
 FAILED: Final = "failed"
 """What came of hooks that got no answer."""
@@ -82,11 +85,23 @@ class Hooks:
         except _Gone:
             return
         agent, _, name = scope["path"].removeprefix(PATH).partition("/")
+        if scope.get("query_string") == PROBED.encode():
+            await _respond(send, self.probed(agent, name))
+            return
         leaving = asyncio.ensure_future(receive())  # what comes next is that the client leaves
         try:
             await _respond(send, await self.answer(agent, name, data, leaving.done))
         finally:
             leaving.cancel()
+
+    def probed(self, agent: str, name: str) -> bytes:
+        """Count a hook that is tried out; return what every such hook is to print, nothing."""
+        one = happening(agent, name, b"")
+        if one is None:
+            self.counters.hooks.add("other", "unknown")
+        else:
+            self.counters.hooks.add(one.agent.value, PROBED)
+        return b""
 
     def placed(self, admitted: Admitted, headers: Headers) -> Admitted:
         """Return a request that names no project as one of its conversation's, if it may be there.

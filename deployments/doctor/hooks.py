@@ -1,6 +1,7 @@
 """Fire a hook as its agent would: by `sh`, with a sample of what the agent writes to it.
 
-The sample names no conversation and no transcript, so that nothing is told, noted or counted.
+The sample names no conversation and no transcript, so that nothing is told or noted, and says that
+it is a probe, so that it is counted as one alone.
 """
 
 from __future__ import annotations
@@ -84,8 +85,9 @@ def _sample(event: str) -> dict[str, object]:
 
 
 def _environment() -> dict[str, str]:
-    """Return what an agent hands on, without what would let a hook rest."""
-    return {k: v for k, v in os.environ.items() if not k.startswith("EVEREST_")}
+    """Return what an agent hands on, without what would let a hook rest, and that it is a probe."""
+    given = {k: v for k, v in os.environ.items() if not k.startswith("EVEREST_")}
+    return {**given, "EVEREST_PROBE": "1"}
 
 
 def _failures(spool: Path) -> int:

@@ -4,7 +4,8 @@ It hands its standard input to the warm process and prints the answer; with none
 `alone`, beside it, which answers from what was published. It stands by itself: the standard
 library, and of that only what starts fast. Invariants: all is over within `WHOLE`, which
 EVEREST_HOOK_SECONDS may lengthen on a slow machine; it exits with 0 and writes nothing but an
-answer; what goes wrong costs a line in `spool/failures`.
+answer; what goes wrong costs a line in `spool/failures`. With EVEREST_PROBE
+set it says with both that `everest doctor` tries it out.
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` itself loads `enum`: far too much
@@ -137,7 +138,8 @@ def _ask(path: str, agent: str, event: str, body: bytes) -> bytes | None:
     if not _is_own(door):
         raise Unusable("peer")
     head = (
-        f"POST /hook/{agent}/{event} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        f"POST /hook/{agent}/{event}{'?probe' if _is_probe() else ''} HTTP/1.1\r\n"
+        "Host: localhost\r\nConnection: close\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     door.sendall(head.encode() + body)
@@ -196,6 +198,10 @@ def _rests(home: str) -> bool:
         return True
 
 
+def _is_probe() -> bool:
+    return bool(posix.environ.get(b"EVEREST_PROBE"))
+
+
 def _is_there(path: str) -> bool:
     try:
         posix.stat(path)
@@ -212,7 +218,8 @@ def _count(home: str, agent: str, event: str, why: BaseException) -> None:
     flags = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_NONBLOCK  # a pipe blocks
     failures = posix.open(f"{spool}/failures", flags, 0o600)
     if posix.fstat(failures).st_size < _FAILURES:
-        line = f"{int(time.time())} {agent} {event} {type(why).__name__}\n"
+        kind = f"{'probe:' if _is_probe() else ''}{type(why).__name__}"
+        line = f"{int(time.time())} {agent} {event} {kind}\n"
         posix.write(failures, line.encode())
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from tasks.hooks.wired import MARK
 from tests.modelserver import with_models
-from tests.serving.running import running_proxy
+from tests.serving.client import over_socket
+from tests.serving.running import body_of, request, running_proxy
 from tests.serving.shipped import COMMAND, Everest, tree_of
 
 ALONE = {"PATH": f"{COMMAND.parent}:/usr/bin:/bin"}
@@ -76,6 +77,37 @@ def test_what_runs_and_whose_a_token_is_are_told_as_they_are(person: Everest) ->
     status = person("status").out
     assert "no proxy answers; no server and no schedules" in status
     assert "none in 7 days" in status
+
+
+def test_its_hooks_count_as_probes_and_as_nothing_else(person: Everest) -> None:
+    with running_proxy(person, EVEREST_HOOK_BUDGET="10") as proxy:
+
+        def counted() -> list[str]:
+            text = body_of(proxy.raw_unix(request("/metrics", method="GET"))).decode()
+            return [line for line in text.splitlines() if line.startswith("everest_hooks_total{")]
+
+        assert _wrong(person, EVEREST_PROXY_PORT=str(proxy.port)) == []
+        probes = 'everest_hooks_total{agent="claude-code",outcome="probe"} 5'
+        assert counted() == [probes]
+        assert over_socket(proxy, "GET", "/health").data["hooks"]["asked"] == 0
+        person("hook", "Stop", stdin="{}", EVEREST_HOOK_SECONDS="9")
+        nameless = 'everest_hooks_total{agent="claude-code",outcome="nameless"} 1'
+        assert counted() == [nameless, probes]
+
+
+def test_a_hook_that_fails_when_tried_is_told_and_is_no_failure_of_a_hook(person: Everest) -> None:
+    def failures() -> int:
+        return int(person("status", "--json").data["hook_failures"]["count"])
+
+    path = Path(person("paths", "--json").data["socket"])
+    with socket.socket(socket.AF_UNIX) as mute:
+        mute.bind(str(path))
+        mute.listen(64)
+        assert any("its hook for Stop fails" in what for what, _ in _wrong(person))
+        assert (person.home / "spool" / "failures").read_text().count(" probe:Late") >= 1
+        assert failures() == 0
+        person("hook", "Stop", stdin="{}")
+    assert failures() == 1, "the same of an agent's hook is one"
 
 
 def _settings(person: Everest, change: Callable[[dict[str, Any]], None]) -> None:
