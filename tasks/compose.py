@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tasks.errors import SettingInvalid
 from tasks.evidence.roots import claude_roots
+from tasks.homes import require_own
 from tasks.settings import Places, Settings, absolute
 
 if TYPE_CHECKING:  # what only those need who compare meanings or have a model write
@@ -74,9 +75,11 @@ def setting(transcripts: Path | None = None) -> Setting:
 
     Raises:
         SettingInvalid: when a setting cannot be used.
+        HomeTaken: when the home is a folder that is used for something else.
     """
     settings = Settings.load()
     places = Places(settings.home)
+    require_own(places)
     if transcripts is not None:
         return Setting(settings, places, (absolute(transcripts),), None, attended())
     roots = tuple(claude_roots(os.environ, _home()))

@@ -198,6 +198,16 @@ class HomeRefused(UsageError):
         super().__init__(f"{home} is not removed: {why}; look whether EVEREST_HOME is as you meant")
 
 
+class HomeTaken(UsageError):
+    """A folder is not used as a home of Everest's; nothing was written into it."""
+
+    def __init__(self, home: Path, held: str) -> None:
+        super().__init__(
+            f"EVEREST_HOME: {home} is no home of Everest's and holds other things ({held!r}); "
+            "name a folder of its own, or unset it to use ~/.everest"
+        )
+
+
 class EventInvalid(UsageError):
     """An event has a field that cannot be used."""
 

@@ -1,4 +1,4 @@
-"""Remove a home: what is ours in it, by name, and the folder itself once nothing else is in it.
+"""What makes a folder a home, and removing one: what is ours in it by name, then the folder itself.
 
 Invariant: nothing outside the home is touched, no link is followed, and what Everest does not know
 by name stays where it is.
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tasks.embedding.choose import SEALS
-from tasks.errors import HomeRefused, WriteFailed
-from tasks.settings import Places
+from tasks.errors import HomeRefused, HomeTaken, WriteFailed
+from tasks.settings import SEALS, Places
 
 _BESIDES: Final = (SEALS, "wired.lock", "service.env", "cron.log", "paused", "restoring")
 _ALSO: Final = re.compile(
@@ -39,6 +38,25 @@ class Gone:
     left: tuple[Path, ...]
 
 
+def require_own(places: Places) -> None:
+    """Look whether a folder may be used as a home: it is one, or holds nothing that is not ours.
+
+    So no file of ours comes to lie among the person's own, where a removal would have to tell them
+    apart by name.
+
+    Raises:
+        HomeTaken: when it holds other things and nothing that only Everest makes.
+    """
+    try:
+        held = [*places.home.iterdir()]
+    except OSError:
+        return  # it is not there, or whoever reads or writes in it says what is wrong
+    names = _names(places)
+    others = [entry for entry in held if not (entry.name in names or _ALSO.fullmatch(entry.name))]
+    if others and not _tells(places.home):
+        raise HomeTaken(places.home, min(entry.name for entry in others))
+
+
 def require_home(places: Places, user_home: Path) -> None:
     """Look whether a folder may be removed as a home of Everest's; one that is not there may.
 
@@ -53,7 +71,7 @@ def require_home(places: Places, user_home: Path) -> None:
         raise HomeRefused(home, "it holds your own home folder")
     if not home.is_dir():
         raise HomeRefused(home, "it is no folder")
-    if any(home.iterdir()) and not any(any(home.glob(one)) for one in _TELLING):
+    if any(home.iterdir()) and not _tells(home):
         raise HomeRefused(home, "nothing in it shows that it is a home of Everest's")
 
 
@@ -81,6 +99,10 @@ def remove(places: Places, user_home: Path) -> Gone:
     except OSError as error:
         raise WriteFailed(Path(error.filename), error.strerror or str(error)) from error
     return Gone(len(ours), tuple(left))
+
+
+def _tells(home: Path) -> bool:
+    return any(any(home.glob(one)) for one in _TELLING)
 
 
 def _names(places: Places) -> frozenset[str]:

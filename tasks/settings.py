@@ -10,7 +10,7 @@ import os
 from datetime import tzinfo
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -19,6 +19,8 @@ from tasks.domain.scope import Scope
 from tasks.errors import SettingInvalid, UsageError
 from tasks.timezone import named_zone, system_zone
 
+SEALS: Final = "weights.json"
+"""The file of a home that remembers hashes of weights, beside the choice of a model."""
 _LONGEST_SOCKET = 100
 _TEMPORARY = "/tmp"  # noqa: S108  a folder of the account's own is made in it
 
@@ -33,7 +35,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="EVEREST_", frozen=True, extra="ignore")
 
     home: Annotated[Path, NoDecode] = Field(
-        default=Path("~/.everest"), description="Where everything of Everest's lives."
+        default=Path("~/.everest"),
+        description="Where everything of Everest's lives: a folder of its own.",
     )
     owner: str = Field(
         default="me", min_length=1, description="The owner_id of what is remembered."
@@ -120,6 +123,9 @@ class Settings(BaseSettings):
         """
         if self.timezone is not None:
             _ = self.zone
+        if not str(self.home).strip(" ."):  # an empty one is "." by now
+            why = "it names no folder of its own; unset it to use ~/.everest"
+            raise SettingInvalid("EVEREST_HOME", why)
         try:
             self.home.expanduser()
         except RuntimeError:

@@ -19,12 +19,11 @@ from tasks.embedding.weights import Model, Unusable, local, shipped
 from tasks.errors import SettingInvalid
 from tasks.llm.choice import read_choice, read_json, write_choice
 from tasks.llm.server import Server
-from tasks.settings import absolute
+from tasks.settings import SEALS, absolute
 
 HASHED: Final = "hashed"
 MODEL: Final = "sentence-transformers"
 SERVED: Final = "served"
-SEALS: Final = "weights.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks.embedding.choose import SEALS, choose
+from tasks.embedding.choose import choose
 from tasks.embedding.hashed import Hashed
 from tasks.embedding.minilm import MiniLM
 from tasks.embedding.weights import WEIGHTS, shipped
 from tasks.errors import SettingInvalid
+from tasks.settings import SEALS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -334,6 +334,9 @@ def test_a_lock_of_the_living_is_named_and_one_of_the_dead_is_no_hindrance(
         ("EVEREST_EMBED_MODEL", "/nowhere", "/nowhere"),
         ("EVEREST_LOCK_WAIT", "-1", "greater than or equal to 0"),
         ("EVEREST_OWNER", "", "at least 1"),
+        ("EVEREST_HOME", "", "unset it to use ~/.everest"),
+        ("EVEREST_HOME", " ", "unset it to use ~/.everest"),
+        ("EVEREST_HOME", ".", "unset it to use ~/.everest"),
     ],
 )
 def test_a_bad_setting_is_named_and_nothing_is_begun(
@@ -342,6 +345,22 @@ def test_a_bad_setting_is_named_and_nothing_is_begun(
     env: dict[str, str | None] = {"EVEREST_EMBED": None, name: value}
     _plainly(newcomer("ingest", **env), 2, f"{name}: ", said)
     assert not (newcomer.home / "memory.duckdb").exists()
+    assert not any(newcomer.cwd.iterdir())
+
+
+def test_a_folder_of_the_persons_own_is_no_home(newcomer: Everest) -> None:
+    mine = newcomer.base / "mine"
+    for name in ("keys/id_rsa", "backups/old", "main.py"):
+        (mine / name).parent.mkdir(parents=True, exist_ok=True)
+        (mine / name).touch()
+    before = tree_of(mine)
+    env: dict[str, str | None] = {"EVEREST_HOME": str(mine)}
+    for words in (("remember", "x", "--everywhere"), ("night",), ("uninstall", "--yes")):
+        _plainly(newcomer(*words, **env), 2, f"EVEREST_HOME: {mine}", "'main.py'")
+    assert tree_of(mine) == before
+    assert newcomer("remember", "x", "--everywhere").code == 0
+    (newcomer.home / "notes.txt").touch()
+    assert newcomer("status").code == 0, "what is put into a home later changes nothing"
 
 
 def test_status_tells_of_an_embedding_that_cannot_be_used(reader: Everest) -> None:
