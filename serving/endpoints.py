@@ -55,7 +55,7 @@ class Warm:
         if time.monotonic() < self._shunned_until:
             raise Away
         named = self._project.encode("utf-8", "surrogateescape")
-        connection = _Unix(self._path, seconds=self._slowest)
+        connection = OverUnix(self._path, seconds=self._slowest)
         try:
             sent: dict[str, str | bytes] = {**_FIXED, **headers, "x-everest-project": named}
             connection.request("POST", "/mcp", body, sent)
@@ -118,12 +118,23 @@ class Own:
         return _rpc(sent[0]["status"], b"".join(one.get("body", b"") for one in sent[1:]))
 
 
-class _Unix(http.client.HTTPConnection):
+class OverUnix(http.client.HTTPConnection):
+    """A connection to the process that listens at a unix socket of this account's.
+
+    Args:
+        seconds: that all of one exchange may take.
+    """
+
     def __init__(self, path: Path, *, seconds: float) -> None:
         super().__init__("localhost")
         self._path, self._seconds = path, seconds
 
     def connect(self) -> None:
+        """Connect.
+
+        Raises:
+            PermissionError: when the socket is another account's.
+        """
         if self._path.stat().st_uid != os.getuid():
             raise PermissionError(self._path)
         self.sock = _Timed(Deadline(self._seconds))

@@ -86,6 +86,13 @@ def waits(spool: Path) -> bool:
     return any(_files(spool)) or any(_files(spool / TAKEN))
 
 
+def exposures(spool: Path) -> Iterator[Line]:
+    """Yield what waits of what was shown, as the journal will have it; nothing is taken."""
+    for path in (*_files(spool), *_files(spool / TAKEN)):
+        with contextlib.suppress(FileNotFoundError):  # taken in meanwhile
+            yield from _told(path)[1]
+
+
 @contextlib.contextmanager
 def alone(spool: Path) -> Iterator[bool]:
     """Tell whether nobody else works on the spool, and keep it so while the block runs.

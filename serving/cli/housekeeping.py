@@ -154,6 +154,7 @@ def _arrange(verb: str, project: str, name: str, *, as_json: bool) -> None:
 
 
 def _status(where: Setting) -> dict[str, Any]:
+    from serving.cli import hooked  # noqa: PLC0415  only here is it needed
     from tasks.llm.use import kept_uses  # noqa: PLC0415  loads numpy, which `paths` does without
 
     memory = Memory(where.places)
@@ -166,6 +167,7 @@ def _status(where: Setting) -> dict[str, Any]:
         "running": _running(where),
         "paused": _pause(where),
         **_runs(where),
+        "hooks": hooked.as_data(where),
         "hook_failures": _hook_failures(where),
         "embedding": _embedding(where),
         "models": kept_uses(where.places.model_use),
@@ -233,6 +235,7 @@ def _age(published: str) -> float:
 
 def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str]]:
     """Yield what a person reads of the status, unfolded lines last."""
+    from serving.cli import hooked  # noqa: PLC0415
     from tasks.llm.use import in_words, of_data, trouble_of  # noqa: PLC0415
 
     if told["published"]:
@@ -253,6 +256,7 @@ def _for_a_person(told: dict[str, Any], zone: tzinfo) -> Iterator[tuple[str, str
         why = f": {wrong['why'] or wrong['error']}" if wrong["error"] else ""
         began = _minute(wrong["began"], zone)
         yield "last failure", f"{wrong['flow']} of {began} {wrong['outcome']}{why}"
+    yield from hooked.in_words(told["hooks"], zone)
     if (failed := told["hook_failures"])["count"]:
         at = _minute(failed["at"], zone)
         yield "hook failures", f"{failed['count']} in 7 days, the last {at}: {failed['last']}"

@@ -44,15 +44,20 @@ def note(spool: Path, agent: str, event: str, kind: str, *, at: datetime) -> Non
 
 def lately(spool: Path, *, now: datetime) -> Failures:
     """Return the failures of the last days; lines that cannot be read are passed over."""
-    try:
-        lines = (spool / NAME).read_text("utf-8", errors="replace").splitlines()
-    except OSError:
-        return Failures()
-    told = [one for one in map(_read, lines) if one is not None and now - LATELY <= one[0] <= now]
+    told = failed_lately(spool, now=now)
     if not told:
         return Failures()
     at, last = max(told)
     return Failures(len(told), last, at)
+
+
+def failed_lately(spool: Path, *, now: datetime) -> list[tuple[datetime, str]]:
+    """Return when each of these failed, and `agent event kind`, in the order of the file."""
+    try:
+        lines = (spool / NAME).read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    return [one for one in map(_read, lines) if one is not None and now - LATELY <= one[0] <= now]
 
 
 def _read(line: str) -> tuple[datetime, str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -96,6 +97,44 @@ def test_a_setting_that_cannot_be_used_does_not_stop_an_agent(reader: Everest) -
 def test_asking_why_of_what_is_no_event_is_an_error_with_its_name(reader: Everest) -> None:
     done = reader("hook", "Nothing", "--dry-run", stdin="{}")
     assert (done.code, "Nothing" in done.err) == (2, True)
+
+
+def test_status_counts_what_came_of_hooks_wherever_it_stands(person: Everest) -> None:
+    def counted() -> dict[tuple[str, str], dict[str, int]]:
+        found = person("status", "--json").data["hooks"]
+        assert found["days"] == 7
+        return {(one.pop("agent"), one.pop("moment")): one for one in found["moments"]}
+
+    none = dict.fromkeys(("told", "held_out", "silent", "late", "failed"), 0)
+    assert counted() == {}
+    assert "no agent's hook asked" in person("status").out
+    person("prime", stdin=told("s1", prompt=ASKS))
+    person("prime", stdin=told("s2", prompt=ASKS), EVEREST_HOLDOUT="1")
+    wanted = {("claude-code", "prompt"): {**none, "told": 1, "held_out": 1}}
+    assert counted() == wanted, "it waits in the spool"
+    with running_proxy(person, EVEREST_HOOK_BUDGET="10"):
+        patient = {"EVEREST_HOOK_SECONDS": "20"}
+        paints = told("s1", prompt="Paint the hull in a friendly blue.")
+        person("prime", "--agent", "codex", stdin=paints, **patient)
+        person("prime", "--agent", "codex", stdin="{}", **patient)
+        process = person("status", "--json").data["hooks"]["process"]
+        assert process["agents"] == {"codex": {"nothing": 1, "nameless": 1}}
+        assert "codex 2 asked since" in person("status").out
+    assert person("status", "--json").data["hooks"]["process"] is None
+    (person.home / "spool" / "failures").write_text(
+        f"{time.time():.0f} codex Stop Late\n1000000000 codex Stop Late\n"
+        f"{time.time():.0f} codex SessionStart OSError\n{time.time():.0f} nobody\nrubbish\n"
+    )
+    wanted |= {
+        ("codex", "prompt"): {**none, "silent": 1},
+        ("codex", "end of turn"): {**none, "late": 1},
+        ("codex", "other"): {**none, "failed": 1},
+    }
+    assert counted() == wanted
+    assert person("night").code == 0
+    assert counted() == wanted, "it is folded"
+    lines = person("status").out
+    assert "claude-code 1 told, 1 held out; codex 1 silent, 1 late, 1 failed" in lines
 
 
 def test_status_tells_of_hooks_that_got_no_answer(person: Everest) -> None:
