@@ -16,8 +16,9 @@ from serving.caller import Asking, Caller
 from serving.problems import documented
 from tasks.domain.clock import instant, utc_now
 from tasks.domain.scope import GLOBAL
+from tasks.domain.units import DEFAULT_K
 from tasks.learned import standing
-from tasks.recall import DEFAULT_K, Recalled, label, recall, touch
+from tasks.recall import Recalled, label, recall, touch
 from tasks.said import remember
 from tasks.tell import Door, Told, relayed, tell
 

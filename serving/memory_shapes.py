@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.domain.events import LONGEST_TEXT, EventKind, Role
-from tasks.recall import DEFAULT_K
+from tasks.domain.units import DEFAULT_K
 from tasks.said import MAX_NOTE
 
 LONGEST_QUERY: Final = 2_000

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.recall import DEFAULT_K
+from tasks.domain.units import DEFAULT_K
 from tasks.said import MAX_NOTE
 
 LONGEST_QUERY: Final = 2_000

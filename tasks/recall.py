@@ -29,7 +29,6 @@ from tasks.memory import Memory
 from tasks.ranking import Asked, Corpus, Hit, nearest, rank
 from tasks.store.scope_view import ScopeView
 
-DEFAULT_K: Final = 8
 _Take = Callable[[Asked, Corpus], list[Hit]]
 
 

@@ -57,7 +57,7 @@ def serve(project: ProjectName = None) -> None:
 
 
 def tools(as_json: AsJson = False) -> None:
-    """Print the tools as functions.
+    """Print the tools as functions, for agents without MCP.
 
     The form is that in which OpenAI's models take them; for a person at a
     terminal it is a list.
@@ -101,10 +101,16 @@ def call_(
 
 def context(
     prompt: Annotated[
-        str, typer.Option("--prompt", help="What the agent is asked: only lessons on that.")
+        str,
+        typer.Option(
+            "--prompt", metavar="TEXT", help="What the agent is asked: only lessons on that."
+        ),
     ] = "",
     model: Annotated[
-        str, typer.Option("--model", help="Who is to work; its own last work is left out.")
+        str,
+        typer.Option(
+            "--model", metavar="MODEL", help="Who is to work; its own last work is left out."
+        ),
     ] = "",
     project: ProjectName = None,
     as_json: AsJson = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,12 +17,14 @@ from tasks.domain.ids import shown
 from tasks.domain.markers import one_line
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import Scope
-from tasks.explain import Explained
-from tasks.explain import explain as why
+from tasks.domain.units import DEFAULT_K
 from tasks.learned import listed, stands
 from tasks.memory import Memory
-from tasks.recall import DEFAULT_K, Recalled, fenced, label, recall, touch
 from tasks.render.phrases import count
+
+if TYPE_CHECKING:
+    from tasks.explain import Explained  # the search waits for who asks
+    from tasks.recall import Recalled
 
 
 def add_to(app: typer.Typer) -> None:
@@ -32,8 +34,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def recall_(
-    query: Annotated[str, typer.Argument(help="What to look for, in words.")],
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many at most.")] = DEFAULT_K,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for, in words.")],
+    k: Annotated[
+        int, typer.Option("-k", metavar="NUMBER", min=1, max=100, help="How many at most.")
+    ] = DEFAULT_K,
     project: ProjectName = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say why: words, meaning, age, what was left out.")
@@ -48,6 +52,9 @@ def recall_(
 
     Example: everest recall "how do we run the tests" -k 3 --explain
     """
+    from tasks.explain import explain as why  # noqa: PLC0415  what searches loads arrays
+    from tasks.recall import recall, touch  # noqa: PLC0415
+
     where = setting()
     memory = Memory(where.places)
     scope = reading_scope(memory, where.settings, project)
@@ -72,10 +79,13 @@ def recall_(
 
 def lessons(
     project: Annotated[
-        str | None, typer.Option("--project", help="Only those of this project.")
+        str | None,
+        typer.Option(
+            "--project", metavar="PROJECT", help="Of this project alone, by id, name or folder."
+        ),
     ] = None,
     rejected: Annotated[
-        bool, typer.Option("--rejected", help="Show those rejected, disputed or retired instead.")
+        bool, typer.Option("--rejected", help="List the rejected, disputed and retired instead.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -122,6 +132,8 @@ def _readable(one: Recalled, zone: tzinfo) -> Iterator[str]:
 
 
 def _named(one: Recalled, zone: tzinfo) -> str:
+    from tasks.recall import label  # noqa: PLC0415
+
     row = one.row
     told = [label(row), str(local_day(instant(row["at"]), zone)), one.scope.project_id]
     if row["unit"] != "passage":  # a passage is no unit: nothing can be done to it by its id
@@ -130,6 +142,8 @@ def _named(one: Recalled, zone: tzinfo) -> str:
 
 
 def _fenced(found: list[Recalled], zone: tzinfo) -> str:
+    from tasks.recall import fenced  # noqa: PLC0415
+
     return fenced(found, lambda at: str(local_day(at, zone)))
 
 

@@ -34,7 +34,7 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(
         tokens,
         name="token",
-        help="Make, list, remove tokens of apps.\n\nExample: everest token list",
+        help="Make, list and remove the tokens of apps.\n\nExample: everest token list",
     )
 
 
@@ -59,13 +59,15 @@ def proxy(as_json: AsJson = False) -> None:
 
 def relay(
     project: ProjectName = None,
-    tail: Annotated[int, typer.Option("--tail", min=1, help="How many events.")] = 20,
+    tail: Annotated[
+        int, typer.Option("--tail", metavar="NUMBER", min=1, help="How many events at most.")
+    ] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Show what was said and done in a project lately.
 
-    Whichever model did it. For a person at a terminal it is a list; for a
-    program, a fenced block of quoted data.
+    It holds what every agent and model did there. For a person at a terminal
+    it is a list; for a program, a fenced block of quoted data.
 
     Example: everest relay --project paperboat --tail 5
     """
@@ -104,13 +106,18 @@ def _readable(one: Event, zone: tzinfo) -> Iterator[str]:
 def add(
     project: Annotated[
         list[str] | None,
-        typer.Option("--project", help="A project that it opens; may be repeated."),
+        typer.Option(
+            "--project", metavar="PROJECT", help="A project that it opens; may be repeated."
+        ),
     ] = None,
     every_project: Annotated[
         bool, typer.Option("--every-project", help="It opens all of your projects.")
     ] = False,
     app: Annotated[
-        str | None, typer.Option("--app", help="The app_id; default EVEREST_APP.")
+        str | None,
+        typer.Option(
+            "--app", metavar="APP", help="Whose memory it opens; EVEREST_APP's if not given."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

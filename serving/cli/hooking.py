@@ -26,7 +26,13 @@ if TYPE_CHECKING:
     from serving.explaining import Explained  # what only a dry run needs
 
 _Agent = Annotated[
-    str, typer.Option("--agent", help=f"Whose hook: {', '.join(one.value for one in Agent)}.")
+    str,
+    typer.Option(
+        "--agent",
+        metavar="NAME",
+        show_default=False,  # it would be broken at its hyphen
+        help=f"Whose hook: {', '.join(one.value for one in Agent)}; the first if not given.",
+    ),
 ]
 _DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what would be shown and why; change nothing.")
@@ -47,8 +53,8 @@ def prime(
 ) -> None:
     """Answer the hook whose JSON is on standard input.
 
-    Which event it is the input says; a prompt if it does not. What is printed
-    is what the agent reads; with nothing to show, nothing.
+    The input says which event it is; where it does not, it is a prompt. What
+    the agent is to read is printed; with nothing to show, nothing is.
 
     Example: echo '{"session_id": "s", "cwd": "'$PWD'", "prompt": "run tests"}' | everest prime
     """

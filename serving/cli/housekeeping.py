@@ -40,7 +40,7 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(
         projects,
         name="project",
-        help="List, rename, ignore projects.\n\nExample: everest project list",
+        help="List, rename, ignore and watch projects.\n\nExample: everest project list",
     )
     app.command()(status)
     app.command()(paths)
@@ -74,7 +74,7 @@ def list_(as_json: AsJson = False) -> None:
 
 def rename(
     project: Named,
-    name: Annotated[str, typer.Argument(help="Its new name.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its new name.")],
     as_json: AsJson = False,
 ) -> None:
     """Give a project another name; its id stays.
@@ -106,7 +106,7 @@ def status(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the memory holds and how old it is.
+    """Show what the memory holds, what runs, and what came of hooks.
 
     Example: everest status --digest
     """

@@ -27,7 +27,10 @@ def add_to(app: typer.Typer) -> None:
 
 def pause(
     for_: Annotated[
-        str | None, typer.Option("--for", metavar="SPAN", help="How long: 30m, 2h, 3d.")
+        str | None,
+        typer.Option(
+            "--for", metavar="SPAN", help="As 30m, 2h or 3d; until `everest resume` if not given."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -69,7 +72,8 @@ def uninstall(
     """Take everything of Everest's off this machine.
 
     It stops what runs, undoes every wiring, takes lesson files out of your
-    agents' folders, and removes the memory unless told to keep it.
+    agents' folders, and removes the memory unless told to keep it. It asks
+    first.
 
     Example: everest uninstall --keep-data
     """

@@ -83,7 +83,6 @@ class _Everest(TyperGroup):
 app = typer.Typer(
     name="everest",
     cls=_Everest,
-    help="A memory for AI agents that learns from being corrected.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -98,7 +97,12 @@ def everest(
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """A memory for AI agents that learns from being corrected."""
+    """A memory for AI agents that learns from being corrected.
+
+    Begin with `everest demo`, or with `everest night` on your own transcripts;
+    then `everest setup` has your agents told, and `everest up` keeps it running.
+    Each command's --help has an example.
+    """
 
 
 def main() -> None:

@@ -29,14 +29,21 @@ def add_to(app: typer.Typer) -> None:
 def model(  # noqa: PLR0913, PLR0917  one option each
     server: Annotated[
         str | None,
-        typer.Option("--server", help="A server's URL, if not this machine's Ollama."),
+        typer.Option(
+            "--server", metavar="URL", help="A server's URL, if not this machine's Ollama."
+        ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", help="The writing model; none for no writing.")
+        str | None,
+        typer.Option("--name", metavar="MODEL", help="The writing model; `none` for no writing."),
     ] = None,
     embedding: Annotated[
         str | None,
-        typer.Option("--embedding", help="The embedding model; none for the one that ships."),
+        typer.Option(
+            "--embedding",
+            metavar="MODEL",
+            help="The embedding model; `none` for the one that ships.",
+        ),
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Say what is chosen, and stop.")] = False,
     off: Annotated[bool, typer.Option("--off", help="Use no served model any more.")] = False,

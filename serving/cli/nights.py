@@ -34,7 +34,9 @@ def night(
     ] = False,
     if_due: Annotated[
         bool,
-        typer.Option("--if-due", help="Run only if none has completed since 03:30, local time."),
+        typer.Option(
+            "--if-due", help="Run only if no night has completed since 03:30, local time."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -79,7 +81,9 @@ def night(
 def demo(
     home: Annotated[
         Path | None,
-        typer.Option("--home", help="Where to make it; a temporary folder if not given."),
+        typer.Option(
+            "--home", metavar="FOLDER", help="Where to make it; a temporary folder if not given."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -17,7 +17,11 @@ from tasks.errors import EverestError, UsageError
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value.")]
 ProjectName = Annotated[
     str | None,
-    typer.Option("--project", help="A project's id, name or folder; this folder's if not given."),
+    typer.Option(
+        "--project",
+        metavar="PROJECT",
+        help="Its id, name or folder; the one you stand in if not given.",
+    ),
 ]
 
 

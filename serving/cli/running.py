@@ -20,6 +20,7 @@ Transcripts = Annotated[
     Path | None,
     typer.Option(
         "--transcripts",
+        metavar="FOLDER",
         readable=False,  # looked at where it is read, with words of ours
         help="Read this folder of transcripts; write nothing under it.",
     ),
@@ -38,9 +39,10 @@ def ingest(
         Path | None,
         typer.Option(
             "--events",
+            metavar="FILE",
             readable=False,  # as above
             allow_dash=True,
-            help="Tell the events of this file first, one JSON object a line; - is standard input.",
+            help="First take in this file's events, one JSON object a line; - is standard input.",
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing unless it fails.")] = False,
@@ -174,7 +176,7 @@ def render(as_json: AsJson = False) -> None:
 def measure(as_json: AsJson = False) -> None:
     """Show how often you repeated yourself, and who was told what.
 
-    It shows the last days. With --json all that is stored stands beside them,
+    It shows the last two weeks. With --json all that is stored stands beside them,
     day by day and lesson by lesson.
 
     Example: everest measure --json

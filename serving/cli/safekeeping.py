@@ -33,16 +33,20 @@ def add_to(app: typer.Typer) -> None:
 
 def backup(
     file: Annotated[
-        Path | None, typer.Argument(help="The file to write; one in backups/ if not given.")
+        Path | None,
+        typer.Argument(metavar="FILE", help="The file to write; one in backups/ if not given."),
     ] = None,
     keep: Annotated[
-        int, typer.Option("--keep", min=1, help="How many of those in backups/ to keep.")
+        int,
+        typer.Option(
+            "--keep", metavar="NUMBER", min=1, help="How many of those in backups/ to keep."
+        ),
     ] = KEPT,
     as_json: AsJson = False,
 ) -> None:
     """Write all of the memory into one file.
 
-    It can be restored from that here or elsewhere.
+    `everest restore` puts it back, here or on another machine.
 
     Example: everest backup ~/everest-before-the-move.tar.gz
     """
@@ -65,7 +69,9 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="A file that `everest backup` wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file that `everest backup` wrote.")
+    ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     lose_decisions: Annotated[
         bool,
@@ -78,7 +84,7 @@ def restore(
 ) -> None:
     """Put a backup's memory in the place of what is here.
 
-    What is here is moved aside. What was rejected, vetoed or forgotten on either side stays so.
+    What is here is moved aside. What was rejected, deleted or forgotten on either side stays so.
 
     Example: everest restore ~/everest-before-the-move.tar.gz
     """
@@ -125,7 +131,11 @@ def restore(
 def export(
     to: Annotated[
         Path | None,
-        typer.Option("--to", help="A new folder, or a file if it ends with .zip."),
+        typer.Option(
+            "--to",
+            metavar="PATH",
+            help="A new folder, or a .zip; one named by the day, here, if not given.",
+        ),
     ] = None,
     form: Annotated[
         Format, typer.Option("--format", help="For programs, or to read.")

@@ -37,7 +37,8 @@ def add_to(app: typer.Typer) -> None:
 
 def remember_(
     text: Annotated[
-        str | None, typer.Argument(help="What to remember; standard input if not given.")
+        str | None,
+        typer.Argument(metavar="TEXT", help="What to remember; standard input if not given."),
     ] = None,
     project: ProjectName = None,
     everywhere: Annotated[
@@ -60,7 +61,9 @@ def remember_(
 
 def reject(
     unit: Unit,
-    reason: Annotated[str, typer.Option("--reason", help="Why it is wrong; kept.")] = "",
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why it is wrong; it is kept.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Reject a lesson or a note: it is not learned again.
@@ -76,7 +79,7 @@ def reject(
 
 def forget(
     unit: Unit,
-    reason: Annotated[str, typer.Option("--reason", help="Why; kept.")] = "",
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept.")] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -106,9 +106,12 @@ def down(
 
 def logs(
     part: Annotated[
-        str | None, typer.Argument(metavar="PART", help="up, server, schedules, proxy or hooks.")
+        str | None,
+        typer.Argument(
+            metavar="PART", help="up, server, schedules, proxy or hooks; all if not given."
+        ),
     ] = None,
-    many: Annotated[int, typer.Option("-n", min=0, help="How many lines.")] = 50,
+    many: Annotated[int, typer.Option("-n", metavar="NUMBER", min=0, help="How many lines.")] = 50,
     follow: Annotated[bool, typer.Option("--follow", help="Go on until Ctrl-C.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -228,7 +231,9 @@ def _units(where: Setting) -> Units:
 
 
 def prefect(
-    arguments: Annotated[list[str] | None, typer.Argument(help="What Prefect is to do.")] = None,
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="ARGUMENTS", help="What Prefect is to do.")
+    ] = None,
 ) -> None:
     """Run Prefect's own command line on Everest's server.
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from serving.cli.output import AsJson, confirm, put, say
 from serving.cli.scheduling import set_nights
@@ -39,10 +37,10 @@ def add_to(app: typer.Typer) -> None:
 def setup(  # noqa: PLR0913, PLR0917  each is an option of the command line
     agent: Names = None,
     proxy: Annotated[
-        bool, typer.Option("--proxy", help="Lead their requests through the proxy, too.")
+        bool, typer.Option("--proxy", help="Also lead their requests through the proxy.")
     ] = False,
     cron: Annotated[
-        bool, typer.Option("--cron", help="Wire nothing: have nights run without a server.")
+        bool, typer.Option("--cron", help="Wire no agent: let cron run the nights, with no server.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change; change nothing.")
@@ -145,6 +143,9 @@ def _found(agents: Sequence[Agent], named: Sequence[str]) -> Iterator[str]:
 
 def _show(agents: Sequence[Agent], changes: Sequence[Change]) -> None:
     """Print what would change, in colours at a terminal: line by line, then in short."""
+    from rich.console import Console  # noqa: PLC0415  slow to load
+    from rich.text import Text  # noqa: PLC0415
+
     from deployments.wiring.summary import in_short, lean_diff  # noqa: PLC0415
 
     if not changes:

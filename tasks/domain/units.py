@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from tasks.domain.scope import Scope
 
@@ -35,6 +36,10 @@ class Grounding(StrEnum):
     TOOL = "tool"
     INFERRED = "inferred"
     FOREIGN = "foreign"
+
+
+DEFAULT_K: Final = 8
+"""How many units are recalled at most for whoever does not say."""
 
 
 class Trust(StrEnum):

@@ -50,12 +50,16 @@ def test_help_is_short_has_an_example_and_stands_in_the_readme(
     assert example is not None, told.out
     assert f"everest {name}" in README
     assert "--json" in told.out or name in PASSED_ON
+    assert not re.search(r"-$", told.out, re.MULTILINE), "no word is broken"
+    values = re.findall(r"^  -+[a-z-]+ (\S+)  ", told.out, re.MULTILINE)
+    assert all(re.fullmatch(r"[A-Z]+|<\w+(\|\w+)+>", one) for one in values), values
     assert not newcomer.home.exists()
 
 
 def test_the_overview_fits_a_terminal_and_cuts_no_sentence(newcomer: Everest) -> None:
     told = newcomer("--help", COLUMNS="80")
     assert told.code == 0
+    assert "everest demo" in told.out.partition("Options:")[0], "it says where to begin"
     assert "..." not in told.out.replace("[ARGS]...", "")
     assert max(map(len, told.out.splitlines())) <= 80
 

@@ -6,7 +6,7 @@ import pytest
 from tests.serving.shipped import COMMAND, Everest
 
 HEAVY = ("prefect", "sklearn", "torch", "sentence_transformers", "duckdb", "polars", "scipy")
-NO_LIGHT_MATTER = ("numpy", "tokenizers", "httpx", "fastapi")
+NO_LIGHT_MATTER = ("numpy", "tokenizers", "httpx", "fastapi", "rich")
 """What each cost a command 25 to 100 ms."""
 
 
@@ -59,6 +59,9 @@ def test_the_night_does_load_them(newcomer: Everest) -> None:
     "words",
     [
         ("--version",),
+        ("--help",),
+        ("recall", "--help"),
+        ("setup", "--help"),
         ("morning", "--help"),
         ("morning",),
         ("pause", "--help"),
