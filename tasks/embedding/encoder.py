@@ -1,8 +1,10 @@
 """Encodes queries without torch: the forward pass of a BERT sentence model in plain numpy.
 
 The weights are the very file that sentence-transformers reads, mapped and not copied, so an idle
-process holds only the pages it used. Invariant: it makes vectors of the same space (cosine to
-sentence-transformers at least 0.995, a test), or refuses the model.
+process holds only the pages it used. A token is a column: a product with the weights in front, as
+they lie in the file, takes three quarters of the time that it takes with them behind. Invariant: it
+makes vectors of the same space (cosine to sentence-transformers at least 0.995, a test), or refuses
+the model.
 """
 
 from __future__ import annotations
@@ -23,7 +25,13 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 Array = NDArray[np.float32]
-_CACHED: Final = 32  # tokens whose activations fit the cache: halves the cost of gelu
+_CACHED: Final = 49_152  # activations that fit the cache: halves the cost of gelu
+_UNPACKED: Final = 1_000_000
+"""Multiplications up to which OpenBLAS, where it has AVX-512, does not copy the weights first: the
+products of a query of 20 tokens take 6 ms in such parts and 10 whole; elsewhere as long in both."""
+_FEWEST: Final = (
+    32  # rows of weights; in products of fewer, where weights are copied, it takes more
+)
 _MODULES: Final = ("Transformer", "Pooling", "Normalize")
 
 
@@ -67,7 +75,7 @@ class Encoder:
         hidden = self._embedded(ids)
         for layer in self._layers:
             hidden = _block(hidden, layer, self._shape)
-        mean: Array = hidden.mean(axis=0)
+        mean: Array = hidden.mean(axis=1)
         mean /= max(float(np.linalg.norm(mean)), 1e-12)
         return mean
 
@@ -79,7 +87,8 @@ class Encoder:
             + weights["embeddings.token_type_embeddings.weight"][0]
         )
         scale = weights["embeddings.LayerNorm.weight"]
-        return _normed(summed, scale, weights["embeddings.LayerNorm.bias"], self._shape.epsilon)
+        shift = weights["embeddings.LayerNorm.bias"]
+        return _normed(np.ascontiguousarray(summed.T), scale, shift, self._shape.epsilon)
 
 
 class _Weights:
@@ -111,63 +120,86 @@ class _Weights:
 
 
 def _block(hidden: Array, layer: Mapping[str, Array], shape: _Shape) -> Array:
-    """Return one transformer layer's output, shape (tokens, dim): post-norm, as BERT has it."""
+    """Return one transformer layer's output, shape (dim, tokens): post-norm, as BERT has it."""
     attended = _linear(_attention(hidden, layer, shape), layer, "attention.output.dense")
-    hidden = _norm(hidden + attended, layer, "attention.output.LayerNorm", shape.epsilon)
+    attended += hidden
+    hidden = _norm(attended, layer, "attention.output.LayerNorm", shape.epsilon)
     inner = _linear(hidden, layer, "intermediate.dense")
-    for start in range(0, len(inner), _CACHED):
-        inner[start : start + _CACHED] = _gelu(inner[start : start + _CACHED])
+    step = max(1, _CACHED // inner.shape[1])
+    for start in range(0, len(inner), step):
+        _gelu(inner[start : start + step])
     outer = _linear(inner, layer, "output.dense")
-    return _norm(hidden + outer, layer, "output.LayerNorm", shape.epsilon)
+    outer += hidden
+    return _norm(outer, layer, "output.LayerNorm", shape.epsilon)
 
 
 def _attention(hidden: Array, layer: Mapping[str, Array], shape: _Shape) -> Array:
     query, key, value = (
-        _linear(hidden, layer, f"attention.self.{part}")
-        .reshape(len(hidden), shape.heads, -1)
-        .transpose(1, 0, 2)
+        _linear(hidden, layer, f"attention.self.{part}").reshape(shape.heads, -1, hidden.shape[1])
         for part in ("query", "key", "value")
     )
-    scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
+    scores = query.transpose(0, 2, 1) @ key
+    scores /= np.float32(np.sqrt(query.shape[1]))
     scores -= scores.max(axis=-1, keepdims=True)
     shares = np.exp(scores, out=scores)
     shares /= shares.sum(axis=-1, keepdims=True)
-    mixed: Array = (shares @ value).transpose(1, 0, 2).reshape(hidden.shape)
+    mixed: Array = (value @ shares.transpose(0, 2, 1)).reshape(hidden.shape)
     return mixed
 
 
-def _linear(rows: Array, layer: Mapping[str, Array], name: str) -> Array:
-    out: Array = rows @ layer[f"{name}.weight"].T
-    out += layer[f"{name}.bias"]
+def _linear(columns: Array, layer: Mapping[str, Array], name: str) -> Array:
+    weight = layer[f"{name}.weight"]
+    parts = weight.reshape(-1, _together(weight, columns), weight.shape[1])
+    out: Array = (parts @ columns).reshape(len(weight), -1)
+    out += layer[f"{name}.bias"][:, np.newaxis]
     return out
 
 
-def _norm(rows: Array, layer: Mapping[str, Array], name: str, epsilon: float) -> Array:
-    return _normed(rows, layer[f"{name}.weight"], layer[f"{name}.bias"], epsilon)
+def _together(weight: Array, columns: Array) -> int:
+    """Return how many rows of weights are multiplied at once: a power of two, or all of them."""
+    most = _UNPACKED // columns.size
+    if len(weight) <= most:
+        return len(weight)
+    rows = len(weight) & -len(weight)
+    while rows > most:
+        rows //= 2
+    return rows if rows >= _FEWEST else len(weight)
 
 
-def _normed(rows: Array, scale: Array, shift: Array, epsilon: float) -> Array:
-    centred: Array = rows - rows.mean(axis=-1, keepdims=True)
-    spread = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(epsilon))
-    centred /= spread
-    centred *= scale
-    centred += shift
-    return centred
+def _norm(columns: Array, layer: Mapping[str, Array], name: str, epsilon: float) -> Array:
+    return _normed(columns, layer[f"{name}.weight"], layer[f"{name}.bias"], epsilon)
 
 
-def _gelu(values: Array) -> Array:
-    return 0.5 * values * (1.0 + _erf(values * np.float32(0.70710678)))
+def _normed(columns: Array, scale: Array, shift: Array, epsilon: float) -> Array:
+    """Return columns in place, each normed."""
+    columns -= columns.mean(axis=0)
+    columns /= np.sqrt((columns * columns).mean(axis=0) + np.float32(epsilon))
+    columns *= scale[:, np.newaxis]
+    columns += shift[:, np.newaxis]
+    return columns
 
 
-def _erf(values: Array) -> Array:
-    """Return the error function to 2e-7 (Abramowitz and Stegun 7.1.26); numpy has none."""
+def _gelu(values: Array) -> None:
+    """Put `x (1 + erf(x / sqrt 2)) / 2` in place of each x.
+
+    With |x| for size that is max(x, 0) - size (1 - erf(size / sqrt 2)) / 2, of which the second
+    part is to 1e-7 a polynomial of t = 1 / (1 + 0.2316419 size) and the bell curve (Abramowitz and
+    Stegun 7.1.26); numpy has no erf.
+    """
     size = np.abs(values)
-    t = 1.0 / (1.0 + np.float32(0.3275911) * size)
-    poly = np.full_like(t, 1.061405429)
-    for term in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
-        poly = poly * t + np.float32(term)
-    erf: Array = np.copysign(1.0 - poly * t * np.exp(-size * size), values)
-    return erf
+    t = size * np.float32(0.23164189)
+    t += np.float32(1.0)
+    np.reciprocal(t, out=t)
+    rest = t * np.float32(0.5307027145)
+    for term in (-0.7265760135, 0.7107068705, -0.142248368, 0.127414796):
+        rest += np.float32(term)
+        rest *= t
+    rest *= size
+    size *= size
+    size *= np.float32(-0.5)
+    rest *= np.exp(size, out=size)
+    np.maximum(values, 0.0, out=values)
+    values -= rest
 
 
 def _tokenizer(path: Path) -> Tokenizer:
