@@ -126,7 +126,11 @@ def log_at(path: Path) -> Log:
 
 def _copy(output: IO[bytes], log: Log) -> None:
     """Copy what a service prints until it prints no more."""
-    with contextlib.closing(log), output:
+    with (
+        contextlib.suppress(OSError),
+        contextlib.closing(log),
+        output,
+    ):  # closing writes what is left
         for line in output:
             log.line(line.decode("utf-8", "replace").rstrip("\n"))
 

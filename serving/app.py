@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from fastapi import FastAPI
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -23,7 +24,7 @@ from serving.hooks import PATH
 from serving.mcp import McpEndpoint
 from serving.memory_api import router as memory_routes
 from serving.problems import problem
-from serving.proxy.apis import api_of
+from serving.proxy.apis import api_of, is_looked_at
 from serving.proxy.forward import Forward, Refusal, refuse
 from serving.proxy.warm import warm
 from serving.state import Serving
@@ -31,6 +32,10 @@ from serving.warm import bound_to
 from tasks.domain.clock import utc_now
 from tasks.paused import paused
 
+_WELCOME: Final = (
+    "Everest's proxy: point an app's base URL here (its README says how).\n"
+    "How it does: /health, /metrics. Its own API: /openapi.json.\n"
+)
 OWN: Final = frozenset(
     ("health", "metrics", "memory", "mcp", "hook", "docs", "redoc", "openapi.json", ".well-known")
 )
@@ -70,6 +75,8 @@ class App:
             await refuse(send, api, Refusal(admitted.status, admitted.message))
         elif admitted.path.startswith(PATH):
             await self._serving.hooks(_own_scope(scope, admitted), receive, send)
+        elif is_looked_at(scope["method"], admitted.path, scope["headers"]):
+            await PlainTextResponse(_WELCOME)(scope, receive, send)
         elif _is_ours(admitted.path):
             await self._own(_own_scope(scope, admitted), receive, send)
         else:

@@ -248,8 +248,11 @@ def _is_pasted(line: str) -> bool:
 
 
 def _orders(text: str) -> bool:
-    """Tell whether a part of a text opens with a verb of doing, or with a lead up to one."""
-    for mark in ".!?,\n":
+    """Tell whether a part of a text opens with a verb of doing, or with a lead up to one.
+
+    What stands before a colon, as a ticket's name does, is a part of its own.
+    """
+    for mark in ".!?,:\n":
         text = text.replace(mark, "\n")
     return any(stem(_opening(part)) in DOING for part in text.split("\n"))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import date
@@ -25,6 +26,7 @@ from tasks.domain.report import (
     Question,
     StageTime,
 )
+from tasks.domain.units import Project
 from tasks.durable import swap_file
 from tasks.gathering import Gathered
 from tasks.ingest import Ingested
@@ -138,7 +140,7 @@ def _gone_wrong(run: Run, after: int) -> list[Ran]:
 
 
 def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
-    names = {project.project_id: project.name for project in projects(run)}
+    names = _told_apart(projects(run))
     found = since(run.store.ledger, mark.since, files=parts.ingested.files)
     gathered = Gathered(run, names, mark.since)
     return NightReport(
@@ -160,6 +162,16 @@ def _report(run: Run, parts: Parts, day: date, mark: _Mark) -> NightReport:
         models=tuple(filter(None, map(in_words, _uses(run)))),
         stages=tuple(StageTime(name, seconds) for name, seconds in run.seconds.items()),
     )
+
+
+def _told_apart(known: Iterable[Project]) -> dict[str, str]:
+    """Return what each project is called by its id: its name, or its id where others share it."""
+    found = list(known)
+    times = Counter(project.name for project in found)
+    return {
+        project.project_id: project.name if times[project.name] == 1 else project.project_id
+        for project in found
+    }
 
 
 def _sessions(run: Run) -> Iterator[SessionFacts]:

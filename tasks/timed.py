@@ -1,8 +1,9 @@
-"""HTTP whose deadline holds for all of it, from looking a name up to the last byte.
+"""HTTP whose deadline holds for all of it, from the connection to the last byte.
 
 httpx's own time-outs are for one read each, so a server that drips outlasts them by as much as it
-likes; here the whole is cancelled. Invariants: nothing is taken from the environment and no
-redirect followed; every wait ends at the deadline, whoever is at the other end.
+likes; here the whole is cancelled. Looking a name up is left to the system, which has time-outs of
+its own. Invariants: nothing is taken from the environment and no redirect followed; every wait for
+the other end ends at the deadline.
 """
 
 from __future__ import annotations

@@ -277,3 +277,8 @@ def test_the_block_is_quoted_dated_data() -> None:
 
     assert text.count("</everest-memory>") == 1
     assert "2026-03-04, corroborated lesson in the person's words: “" in text
+
+
+def test_a_tickets_name_in_front_of_an_order_leaves_it_one() -> None:
+    assert Sought("ENG-123: make a branch").orders
+    assert not Sought("ENG-123: the branches of it").orders

@@ -86,6 +86,16 @@ def api_of(path: str, headers: Headers) -> Api:
     return Api.OPENAI
 
 
+def is_looked_at(method: str, path: str, headers: Headers) -> bool:
+    """Tell whether somebody opens the address itself, as a browser does: no model's API has that.
+
+    Clients that knock there ask for the head alone, or say which they are.
+    """
+    agent = header(headers, b"user-agent") or b""
+    knocks = header(headers, b"anthropic-version") or agent.startswith(b"ollama")
+    return method == "GET" and path == _ROOT and not knocks
+
+
 def carries_json(headers: Headers) -> bool:
     """Tell whether a body may be JSON that names its model: it says so, or it says nothing else.
 

@@ -90,6 +90,17 @@ def test_a_request_that_could_not_be_done_is_told_again_only_where_nobody_saw_it
     assert [one for one in newcomer("night", "--json").data["problems"] if gone in one]
 
 
+def test_projects_of_one_name_are_told_apart_in_the_report(newcomer: Everest) -> None:
+    newcomer.works_a_week(datetime.now(UTC))
+    assert newcomer("ingest").code == 0
+    assert newcomer.at_terminal("project", "rename", "tidewater", "paperboat").code == 0
+    assert newcomer("night").code == 0
+    morning = newcomer("morning").out
+    assert "(paperboat-" in morning
+    assert "(tidewater-" in morning
+    assert "(paperboat," not in morning
+
+
 def test_a_named_folder_is_read_and_never_written_to(newcomer: Everest) -> None:
     newcomer.works_a_week(datetime.now(UTC))
     elsewhere = newcomer.base / "elsewhere"

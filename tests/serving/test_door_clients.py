@@ -179,6 +179,17 @@ class TestAnthropic:
         assert (upstream.received[-1].method, upstream.received[-1].target) == ("HEAD", path)
 
 
+def test_whoever_opens_the_address_itself_is_answered_here(
+    proxy: RunningProxy, upstream: Upstream
+) -> None:
+    before = len(upstream.received)
+    told = httpx.get(proxy.url)
+    assert (told.status_code, "/health" in told.text) == (200, True)
+    assert len(upstream.received) == before
+    httpx.get(proxy.url, headers={"user-agent": "ollama/0.9"})
+    assert len(upstream.received) == before + 1, "Ollama's own client knocks there"
+
+
 class TestGemini:
     @pytest.fixture
     def client(self, proxy: RunningProxy) -> Iterator[genai.Client]:
