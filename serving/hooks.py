@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -28,8 +28,9 @@ from tasks.domain.clock import utc_now
 from tasks.domain.scope import Scope as MemoryScope
 from tasks.hooks import failures
 from tasks.hooks.contract import Compacting, Ended, Happening, answer, happening
-from tasks.hooks.moments import Arriving, Silence, due
+from tasks.hooks.moments import Arriving, Point, Silence, due
 from tasks.paused import paused
+from tasks.prime import Candidate
 from tasks.settings import Places
 from tasks.shown import Told
 
@@ -165,13 +166,20 @@ class Hooks:
             return self._settled(
                 one, where, gone, lambda told: self.priming.hand_over(one, news, told)
             )
-        may_bear = await asyncio.to_thread(self.priming.goes_by_meaning, one, point, where)
-        question = await self.questions.of(point.words, by_meaning=may_bear)
-        found = await asyncio.to_thread(
-            self.priming.source.candidates, question, where, point.moment
-        )
+        found = await self._candidates(one, point, where)
         return self._settled(
             one, where, gone, lambda told: self.priming.prime(one, point, found, told)
+        )
+
+    async def _candidates(
+        self, one: Happening, point: Point, where: MemoryScope
+    ) -> Sequence[Candidate]:
+        found = await asyncio.to_thread(self.priming.settled, one, point, where)
+        if found is not None:
+            return found
+        question = await self.questions.of(point.words)
+        return await asyncio.to_thread(
+            self.priming.source.candidates, question, where, point.moment
         )
 
     def _noted(self, one: Happening) -> str:

@@ -25,10 +25,12 @@ from tasks.domain.events import Event
 from tasks.domain.ids import digest_of
 from tasks.domain.markers import HEADLESS
 from tasks.domain.scope import Scope
+from tasks.embedding.space import WORDS
 from tasks.errors import EverestError
 from tasks.hooks.contract import Happening, Prompted, fits
 from tasks.hooks.moments import Point, Silence
 from tasks.prime import Candidate, Moment, Selection
+from tasks.ranking import Asked
 from tasks.settings import Settings
 from tasks.shown import Put, Shown, Told
 
@@ -105,12 +107,13 @@ class Priming:
         told = self.shown.told(scope.project_id, one.session)
         return Silence("decided before") if _turn(one) in told.puts else told
 
-    def goes_by_meaning(self, one: Happening, point: Point, scope: Scope) -> bool:
-        """Tell whether what a point's words mean can change what is told there."""
+    def settled(self, one: Happening, point: Point, scope: Scope) -> list[Candidate] | None:
+        """Return a point's candidates if what its words mean changes nothing of what is told."""
+        words = cut(point.words)
         if point.moment is not Moment.PROMPT:
-            return False
+            return self.source.candidates(Asked(words, None, WORDS), scope, point.moment)
         told = self.shown.told(scope.project_id, one.session).settled
-        return self.source.may_bear(cut(point.words), scope, told)
+        return self.source.settled(words, scope, told)
 
     def prime(
         self, one: Happening, point: Point, candidates: Sequence[Candidate], told: Told

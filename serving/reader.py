@@ -22,7 +22,7 @@ from tasks.embedding.choose import Chosen
 from tasks.embedding.space import WORDS, Space
 from tasks.errors import EverestError
 from tasks.memory import Memory
-from tasks.prime import Candidate, Lessons, Moment, lessons_in
+from tasks.prime import Candidate, Lessons, Moment, is_settled, lessons_in
 from tasks.ranking import Asked
 from tasks.relays import Relays
 from tasks.settings import Places, Settings
@@ -125,15 +125,27 @@ class Reader:
         vector = self._meanings.of(chosen.space, meaning) if same else None
         return Asked(text, vector, chosen.space.gauge)
 
-    def may_bear(self, text: str, scope: Scope, told: Collection[str]) -> bool:
-        """Tell whether a lesson that the scope reads and was not told can bear on a prompt.
+    def settled(self, text: str, scope: Scope, told: Collection[str]) -> list[Candidate] | None:
+        """Return a prompt's candidates if its meaning changes nothing of what is shown, else None.
+
+        Their relevance is the least that it can be.
 
         Raises:
             ViewDamaged: when the view cannot be read.
         """
         reading = self._newest()
-        shelves = (_lessons(reading, one) for one in (scope, scope.everywhere()))
-        return any(each.may_bear(text, told) for each in shelves)
+        view, chosen = reading.memory.view, self.loaded()
+        same = isinstance(chosen, Chosen) and view and view.manifest.space == chosen.space.name
+        gauge = chosen.space.gauge if isinstance(chosen, Chosen) and same else WORDS
+        bounds = [
+            one
+            for each in _shelves(reading, scope)
+            for one in each.bounds(text, gauge)
+            if not reading.memory.is_hidden(one[0].row)
+        ]
+        if not is_settled(bounds, told):
+            return None
+        return [_worded(least, reading.memory) for least, _ in bounds]
 
     def candidates(self, asked: Asked, scope: Scope, moment: Moment) -> list[Candidate]:
         """Return every lesson of a scope and of `@global` with its relevance at a moment.
@@ -143,8 +155,7 @@ class Reader:
         """
         reading = self._newest()
         memory = reading.memory
-        scopes = [scope] if scope.project_id == GLOBAL else [scope, scope.everywhere()]
-        shelves = [_lessons(reading, each) for each in scopes]
+        shelves = _shelves(reading, scope)
         found = [one for each in shelves for one in each.candidates(asked, moment)]
         return [_worded(one, memory) for one in found if not memory.is_hidden(one.row)]
 
@@ -242,6 +253,12 @@ def _lessons(reading: _Reading, scope: Scope) -> Lessons:
         view = reading.memory.view
         found = reading.lessons[scope] = lessons_in(view.scope(scope) if view else None)
     return found
+
+
+def _shelves(reading: _Reading, scope: Scope) -> list[Lessons]:
+    """Return the lessons of a scope, and those of `@global` beside them."""
+    scopes = [scope] if scope.project_id == GLOBAL else [scope, scope.everywhere()]
+    return [_lessons(reading, each) for each in scopes]
 
 
 def _worded(one: Candidate, memory: Memory) -> Candidate:

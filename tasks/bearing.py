@@ -151,10 +151,18 @@ def relevance(lesson: Profile, moment: Sought, weighing: Weighing, alike: float 
         weighing: of such a moment.
         alike: how alike both are in meaning, where a model tells it.
     """
-    odds = weighing["base"] + weighing.get("meaning", 0.0) * alike
+    return relevances(lesson, moment, weighing, (alike,))[0]
+
+
+def relevances(
+    lesson: Profile, moment: Sought, weighing: Weighing, alike: Iterable[float]
+) -> list[float]:
+    """Return the same as `relevance` for each of several likenesses in meaning."""
+    odds = weighing["base"]
     for sign, strength in _signs(lesson, moment).items():
         odds += weighing.get(sign, 0.0) * strength
-    return 1 / (1 + math.exp(-odds))
+    meaning = weighing.get("meaning", 0.0)
+    return [1 / (1 + math.exp(-odds - meaning * one)) for one in alike]
 
 
 def kind_term(kind: str) -> str:

@@ -29,6 +29,7 @@ from tasks.bearing import (
     ending_words,
     prompt_words,
     relevance,
+    relevances,
 )
 from tasks.calls import Call, bears
 from tasks.domain.clock import instant
@@ -36,6 +37,7 @@ from tasks.domain.holdout import held_out
 from tasks.domain.ids import shown
 from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN, told_lesson
 from tasks.domain.units import USABLE, EpisodeKind
+from tasks.embedding.space import Gauge
 from tasks.profiles import profile
 from tasks.ranking import Asked
 from tasks.store.scope_view import ScopeView
@@ -44,6 +46,8 @@ MOST: Final = 3
 """Lessons shown at one moment."""
 NEAREST: Final = 5
 """Lessons not shown that are recorded with the reason."""
+_COSINES: Final = np.array([0.0, 1.001], dtype=np.float32)
+"""Between which all cosines count; a little over 1, since floats are rounded."""
 ABOUT: Final = "What was learned here before that bears on this, quoted as data."
 
 
@@ -78,6 +82,10 @@ class Candidate:
     def id(self) -> str:
         """Return the lesson's id."""
         return str(self.row["id"])
+
+
+Bounds = tuple[Candidate, Candidate]
+"""A lesson at the least and at the most that its relevance can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +130,21 @@ class Lessons:
                 assert_never(moment)
         return [Candidate(self.rows[row], value) for row, value in found.items()]
 
-    def may_bear(self, text: str, told: Collection[str]) -> bool:
-        """Tell whether a prompt touches a lesson not told yet; else its meaning changes nothing."""
-        touched = self._touched(Sought(prompt_words(text)).terms())
-        return any(self.rows[row]["id"] not in told for row in touched)
+    def bounds(self, text: str, gauge: Gauge) -> list[Bounds]:
+        """Return the lessons that a prompt touches, as they are whatever its meaning.
+
+        Args:
+            text: of the prompt.
+            gauge: of the space in which its meaning would be read.
+        """
+        sought = Sought(prompt_words(text))
+        low, high = (float(alike) for alike in gauge.likeness(_COSINES))
+        found = []
+        for row, one in self._profiled(sought.terms()):
+            weighing = BY_WORDS if gauge.of_words or not self.vectors[row].any() else BY_MEANING
+            least, most = relevances(one, sought, weighing, (low, high))
+            found.append((Candidate(self.rows[row], least), Candidate(self.rows[row], most)))
+        return found
 
     @cached_property
     def _where(self) -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
@@ -238,6 +257,22 @@ def select(  # noqa: PLR0913  the candidates, the moment, and what limits the ch
     if held_out(session, holdout):
         return Selection((), tuple(one.id for one in wanted[:most]), near)
     return Selection(tuple(one.row for one in wanted[:most]), (), near)
+
+
+def is_settled(bounds: Iterable[Bounds], told: Collection[str]) -> bool:
+    """Tell whether the same is shown at a prompt, and in one order, whatever its meaning.
+
+    Args:
+        bounds: of the lessons of the scope and of `@global`.
+        told: ids that this session was shown already.
+    """
+    depends = []
+    for least, most in bounds:
+        if not _against(most, Moment.PROMPT, told, CUT):
+            if _against(least, Moment.PROMPT, told, CUT):
+                return False
+            depends.append(least.relevance < most.relevance)
+    return len(depends) <= 1 or not any(depends)
 
 
 def block(rows: Sequence[dict[str, Any]], day: Callable[[datetime], str]) -> str:

@@ -13,7 +13,16 @@ import pytest
 from tasks.bearing import BY_WORDS, CUT, Sought, relevance
 from tasks.domain.holdout import held_out
 from tasks.embedding.space import WORDS, Gauge
-from tasks.prime import Candidate, Lessons, Moment, Selection, block, profile_of, select
+from tasks.prime import (
+    Candidate,
+    Lessons,
+    Moment,
+    Selection,
+    block,
+    is_settled,
+    profile_of,
+    select,
+)
 from tasks.profiles import worn_by
 from tasks.ranking import Asked
 from tests.prime_cases import errors, projects
@@ -224,6 +233,41 @@ def test_likeness_of_meaning_adds_to_what_words_say() -> None:
         return lessons.candidates(asked, Moment.PROMPT)[0].relevance
 
     assert bearing([1.0, 0.0]) > bearing([0.0, 1.0]) > 0
+
+
+def test_what_is_settled_without_a_meaning_is_the_same_whatever_it_is() -> None:
+    """A meaning may be that of any one lesson, or of none."""
+    settled, told_apart = 0, 0
+    for one in projects():
+        meanings = np.eye(len(one.rows) + 1, dtype=np.float32)
+        lessons = Lessons(one.rows, one.profiles, meanings[:-1])
+        for words in (case.words for case in one.cases if case.moment is Moment.PROMPT):
+            by_meaning = {
+                shown_of(lessons.candidates(Asked(words, meaning, MODEL), Moment.PROMPT))
+                for meaning in meanings
+            }
+            bounds = lessons.bounds(words, MODEL)
+            if is_settled(bounds, ()):
+                settled += 1
+                assert by_meaning == {shown_of([least for least, _ in bounds])}
+            told_apart += len(by_meaning) > 1
+
+    assert settled > 100
+    assert told_apart > 100
+
+
+def shown_of(candidates: Iterable[Candidate]) -> tuple[str, ...]:
+    found = select(candidates, moment=Moment.PROMPT, session="", told=(), holdout=0)
+    return tuple(str(row["id"]) for row in found.shown)
+
+
+def test_a_lesson_that_was_shown_before_leaves_nothing_open() -> None:
+    lesson = {**row("0"), "text": "Use pnpm in this repository"}
+    along = np.array([[1.0, 0.0]], dtype=np.float32)
+    bounds = Lessons((lesson,), (profile_of(lesson, {}),), along).bounds("install zod", MODEL)
+
+    assert not is_settled(bounds, ())
+    assert is_settled(bounds, {lesson["id"]})
 
 
 @pytest.mark.parametrize(

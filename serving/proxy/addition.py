@@ -46,8 +46,14 @@ class Source(Protocol):
     def asked(self, text: str, meaning: str) -> Question:
         """Return a text with the vector of its meaning, which takes a while."""
 
-    def may_bear(self, text: str, scope: Scope, told: Collection[str]) -> bool:
-        """Tell whether a lesson that the scope reads and was not told can bear on a prompt."""
+    def settled(self, text: str, scope: Scope, told: Collection[str]) -> list[Candidate] | None:
+        """Return a prompt's candidates if its meaning changes nothing of what is shown, else None.
+
+        Args:
+            text: of the prompt.
+            scope: of its conversation.
+            told: ids of lessons that its conversation was shown already.
+        """
 
     def candidates(self, asked: Question, scope: Scope, moment: Moment) -> list[Candidate]:
         """Return every lesson that the scope reads, with its relevance at a moment."""
@@ -100,12 +106,7 @@ class Additions:
         session = self.sessions.known(its.conversation)
         if its.kind is Kind.MAIN and _is_due(its, last, told, session):
             told.begins |= its.first
-            question = None
-            if not was_primed(session):
-                reading = Questions(self.source.asked, self.patience, self.encoder)
-                may_bear = self.source.may_bear(cut(last.words), scope, told.settled)
-                question = await reading.of(last.words, by_meaning=may_bear)
-            put, selection = await asyncio.to_thread(self._decide, its, last, scope, told, question)
+            put, selection = await self._made(its, last, scope, told, primed=was_primed(session))
             told.begins = False
             told.take(put)
             puts.append((last, put))
@@ -130,16 +131,32 @@ class Additions:
         ]
         return spliced(body, wanted) if wanted else None
 
-    def _decide(
-        self, its: Asked, turn: Turn, scope: Scope, told: Told, question: Question | None
+    async def _made(
+        self, its: Asked, turn: Turn, scope: Scope, told: Told, *, primed: bool
     ) -> tuple[Put, Selection]:
-        """Return what to put behind a turn; runs in a thread, and may be too late.
+        """Return what to put behind a turn; where a hook primed it, that is no lesson."""
 
-        With no question there are no lessons: a hook has seen to them.
-        """
+        def at_once() -> tuple[Put, Selection] | None:
+            found = () if primed else self.source.settled(cut(turn.words), scope, told.settled)
+            return None if found is None else self._decide(its, turn, scope, told, found)
+
+        def by_meaning(question: Question) -> tuple[Put, Selection]:
+            found = self.source.candidates(question, scope, Moment.PROMPT)
+            return self._decide(its, turn, scope, told, found)
+
+        made = await asyncio.to_thread(at_once)
+        if made is not None:
+            return made
+        question = await Questions(self.source.asked, self.patience, self.encoder).of(turn.words)
+        return await asyncio.to_thread(by_meaning, question)
+
+    def _decide(
+        self, its: Asked, turn: Turn, scope: Scope, told: Told, candidates: Sequence[Candidate]
+    ) -> tuple[Put, Selection]:
+        """Return what to put behind a turn; runs in a thread, and may be too late."""
         now = self.clock()
         selection = prime.select(
-            self.source.candidates(question, scope, Moment.PROMPT) if question is not None else (),
+            candidates,
             moment=Moment.PROMPT,
             session=its.conversation,
             told=told.settled,

@@ -38,9 +38,9 @@ class MemorySource:
         """Return a text with the vector of its meaning, which takes a while."""
         return self._reader.asked(text, meaning)
 
-    def may_bear(self, text: str, scope: Scope, told: Collection[str]) -> bool:
-        """Tell whether a lesson that the scope reads and was not told can bear on a prompt."""
-        return self._reader.may_bear(text, scope, told)
+    def settled(self, text: str, scope: Scope, told: Collection[str]) -> list[Candidate] | None:
+        """Return a prompt's candidates if its meaning changes nothing of what is shown."""
+        return self._reader.settled(text, scope, told)
 
     def candidates(self, asked: Asked, scope: Scope, moment: Moment) -> list[Candidate]:
         """Return every lesson that the scope reads, with its relevance to what is asked."""

@@ -29,9 +29,8 @@ _CACHED: Final = 49_152  # activations that fit the cache: halves the cost of ge
 _UNPACKED: Final = 1_000_000
 """Multiplications up to which OpenBLAS, where it has AVX-512, does not copy the weights first: the
 products of a query of 20 tokens take 6 ms in such parts and 10 whole; elsewhere as long in both."""
-_FEWEST: Final = (
-    32  # rows of weights; in products of fewer, where weights are copied, it takes more
-)
+_FEWEST: Final = 32
+"""Rows of weights; in products of fewer it takes longer where they are copied all the same."""
 _MODULES: Final = ("Transformer", "Pooling", "Normalize")
 
 

@@ -7,14 +7,17 @@ import itertools
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from serving.proxy.addition import Additions
 from serving.proxy.calls import Call
@@ -25,7 +28,8 @@ from tasks.domain.holdout import held_out
 from tasks.domain.markers import FENCE_CLOSE, FENCE_OPEN, HEADLESS
 from tasks.domain.proposals import Actor
 from tasks.domain.scope import Scope
-from tasks.embedding.space import WORDS
+from tasks.embedding.choose import Chosen
+from tasks.embedding.space import WORDS, Gauge, Space
 from tasks.prime import Candidate, Moment
 from tasks.ranking import Asked as Question
 from tasks.settings import Places, Settings
@@ -390,20 +394,20 @@ class Slow:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
-    def candidates(self, asked: Question, scope: Scope, moment: Moment) -> list[Candidate]:
+    def settled(self, text: str, scope: Scope, told: Collection[str]) -> list[Candidate] | None:
         time.sleep(self._seconds)
-        return self._source.candidates(asked, scope, moment)
+        return self._source.settled(text, scope, told)
 
 
 class Pondering(Slow):
-    """A memory whose encoder takes its time."""
+    """A memory that goes by meanings, and whose encoder takes its time."""
+
+    def settled(self, text: str, scope: Scope, told: Collection[str]) -> list[Candidate] | None:
+        return None
 
     def asked(self, text: str, meaning: str) -> Question:
         time.sleep(self._seconds)
         return self._source.asked(text, meaning)
-
-    def candidates(self, asked: Question, scope: Scope, moment: Moment) -> list[Candidate]:
-        return self._source.candidates(asked, scope, moment)
 
 
 def test_a_beginning_that_came_too_late_is_made_up_for(memory: Door) -> None:
@@ -434,25 +438,34 @@ async def _within(seconds: float, work: Callable[[], Any]) -> None:
         await work()
 
 
-def test_a_prompt_is_encoded_where_a_lesson_not_told_yet_can_bear_on_it(memory: Door) -> None:
-    read: list[str] = []
+class Meant:
+    """The space of a memory, as one of meanings; it keeps what it reads."""
 
-    class Reading(Slow):
-        def asked(self, text: str, meaning: str) -> Question:
-            read.append(text)
-            return self._source.asked(text, meaning)
+    gauge = Gauge(base=0.0, by_cosine=0.35, by_words=0.65)
 
-        def candidates(self, asked: Question, scope: Scope, moment: Moment) -> list[Candidate]:
-            return self._source.candidates(asked, scope, moment)
+    def __init__(self, space: Space) -> None:
+        self._space, self.read = space, list[str]()
 
-    own = replace(memory.addition, source=Reading(memory, 0))
-    asyncio.run(own(ask("chat", person("chat", "Sing of the Kraken"))))
-    assert read == []
-    asyncio.run(own(ask("chat", person("chat", ASKS))))
-    assert read == [ASKS]
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._space, name)
+
+    def query(self, text: str) -> NDArray[np.float32]:
+        self.read.append(text)
+        return self._space.query(text)
+
+
+def test_a_prompt_is_read_where_its_meaning_can_change_what_is_told(memory: Door) -> None:
+    reader = memory.serving.reader
+    meant = Meant(reader.space)
+    reader._chosen = Future()
+    reader._chosen.set_result(Chosen(cast("Space", meant), "it says so"))
+    memory.sent(ask("chat", person("chat", "Sing of the Kraken")))
+    assert meant.read == []
+    assert LESSON.encode() in memory.sent(ask("chat", person("chat", ASKS)))
+    assert meant.read == [ASKS]
     told = (person("chat", ASKS), agent("chat", "Yes."))
-    asyncio.run(own(ask("chat", *told, person("chat", "So pnpm it is"))))
-    assert read == [ASKS]
+    memory.sent(ask("chat", *told, person("chat", "So pnpm it is")))
+    assert meant.read == [ASKS]
 
 
 def test_after_an_hour_the_same_words_begin_anew(home: Path) -> None:
