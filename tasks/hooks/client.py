@@ -24,6 +24,8 @@ SOON = 0.45
 """The same where there is something to keep if it does not."""
 LATER = 30.0
 """Seconds that a child may take for what must not be lost and did not get done in time."""
+AGAIN = 0.01
+"""Seconds until an alarm comes again that came just before a call that waits, and woke nobody."""
 LONGEST = 8 * 1024 * 1024
 """Bytes of input that are looked at; tools are called with whole files."""
 
@@ -55,21 +57,28 @@ def main() -> None:
     pieces: list[bytes] = []
     if _in_time(agent, event, home, socket, pieces):
         return
-    nowhere = posix.open("/dev/null", posix.O_RDWR)
-    for stream in (1, 2):
-        posix.dup2(nowhere, stream)  # an agent waits until nobody holds its end of them
-    if posix.fork() == 0:
+    try:
+        nowhere = posix.open("/dev/null", posix.O_RDWR)
+        for stream in (1, 2):
+            posix.dup2(nowhere, stream)  # an agent waits until nobody holds its end of them
+        child = posix.fork()
+    except OSError as why:
+        _count(home, agent, event, why)
+        return
+    if child == 0:
         _finish(agent, event, home, pieces)
 
 
 def _in_time(agent: str, event: str, home: str, socket: list[str], pieces: list[bytes]) -> bool:
     """Answer, or count what went wrong; return False when something is left that must be done."""
     try:
-        answer = _answer(agent, event, home, socket, pieces)
-        while answer:
-            answer = answer[posix.write(1, answer) :]
+        try:
+            answer = _answer(agent, event, home, socket, pieces)
+            while answer:
+                answer = answer[posix.write(1, answer) :]
+        finally:
+            _until(None)  # in here, so that an alarm that comes even now is caught below
     except BaseException as why:  # noqa: BLE001  whatever it is, an agent is not to see it
-        _until(None)
         if isinstance(why, Late) and event in _KEPT:
             return False
         _count(home, agent, event, why)
@@ -81,12 +90,16 @@ def _finish(agent: str, event: str, home: str, pieces: list[bytes]) -> None:
     posix.setsid()
     posix.closerange(3, _DESCRIPTORS)  # with them go the locks that were taken in vain
     try:
-        _signal.setitimer(_signal.ITIMER_REAL, LATER)
-        body = _input(pieces)
-        _signal.setitimer(_signal.ITIMER_REAL, LATER)
-        _alone(agent, event, home, body)
+        try:
+            _signal.setitimer(_signal.ITIMER_REAL, LATER, AGAIN)
+            body = _input(pieces)
+            if not _is_told(body):
+                raise Unusable("input")
+            _signal.setitimer(_signal.ITIMER_REAL, LATER, AGAIN)
+            _alone(agent, event, home, body)
+        finally:
+            _until(None)
     except BaseException as why:  # noqa: BLE001  as above
-        _until(None)
         _count(home, agent, event, why)
 
 
@@ -94,6 +107,8 @@ def _answer(agent: str, event: str, home: str, socket: list[str], pieces: list[b
     _until(READ)
     body = _input(pieces)
     _until(SOON if event in _KEPT else ASKED)
+    if event in _KEPT and not _is_told(body):
+        raise Late  # there may be more to come
     told = None
     try:
         told = _ask(socket[0], agent, event, body) if socket else None
@@ -111,18 +126,32 @@ def _answer(agent: str, event: str, home: str, socket: list[str], pieces: list[b
 def _input(pieces: list[bytes]) -> bytes:
     """Return standard input; of one that nobody closes what has come in time, if it looks whole.
 
+    Were the alarm to raise here, it could lose a piece that was just read and is not kept yet. It
+    puts an empty file in the place of what is read, a copy: the rest can still be read later.
+
     Args:
         pieces: what was read of it before; what is read is added.
     """
     length = sum(map(len, pieces))
+    source = posix.dup(0)
+    is_late = False
+
+    def end(*_: object) -> None:
+        nonlocal is_late
+        is_late = True
+        posix.dup2(posix.open("/dev/null", posix.O_RDONLY), source)
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+
+    _signal.signal(_signal.SIGALRM, end)
     try:
-        while piece := posix.read(0, _PIECE):
+        while piece := posix.read(source, _PIECE):
             length += len(piece)
             if length <= LONGEST:
                 pieces.append(piece)
-    except Late:
-        if not (pieces and pieces[-1].rstrip().endswith(b"}")):
-            raise
+    finally:
+        _signal.signal(_signal.SIGALRM, _too_late)
+    if is_late and not (pieces and pieces[-1].rstrip().endswith(b"}")):
+        raise Late
     if length > LONGEST:
         raise Unusable("input")
     return b"".join(pieces)
@@ -171,13 +200,26 @@ def _is_own(door: _socket.socket) -> bool:
 
 
 def _alone(agent: str, event: str, home: str, body: bytes) -> bytes:
-    package = __file__.rpartition("/tasks/hooks/")[0]
-    if not package.startswith("/"):  # an empty entry would mean the folder that the agent is in
-        raise Unusable("place")
-    sys.path.append(package)
+    _find_package()
     from tasks.hooks import alone  # noqa: PLC0415  it takes longer to load than this to run
 
     return alone.answer(agent, event, home, body)
+
+
+def _is_told(body: bytes) -> bool:
+    """Tell whether a body says anything: one that is empty, cut short or no JSON does not."""
+    _find_package()
+    from tasks.hooks import plain  # noqa: PLC0415  as above
+
+    return bool(plain.parsed(body))
+
+
+def _find_package() -> None:
+    package = __file__.rpartition("/tasks/hooks/")[0]
+    if not package.startswith("/"):  # an empty entry would mean the folder that the agent is in
+        raise Unusable("place")
+    if package not in sys.path:
+        sys.path.append(package)
 
 
 def _rests(home: str) -> bool:
@@ -224,14 +266,15 @@ def _count(home: str, agent: str, event: str, why: BaseException) -> None:
 
 
 def _until(part: float | None) -> None:
-    """Let `Late` be raised when a part of the time is over; None calls it off."""
+    """Let `Late` be raised, once, when a part of the time is over; None calls it off."""
     given = posix.environ.get(b"EVEREST_HOOK_SECONDS", b"")
     whole = float(given) if given.isdigit() else WHOLE
     left = 0.0 if part is None else max(part * whole - time.monotonic() + _started, 0.001)
-    _signal.setitimer(_signal.ITIMER_REAL, left)
+    _signal.setitimer(_signal.ITIMER_REAL, left, AGAIN)
 
 
 def _too_late(*_: object) -> None:
+    _signal.setitimer(_signal.ITIMER_REAL, 0)  # whoever catches the first is not to get a second
     raise Late
 
 

@@ -47,8 +47,8 @@ def parsed(data: bytes) -> Row:
     try:
         text = data.decode("utf-8", "surrogatepass").strip(" \t\r\n")
         found, end = _scan(text, 0)
-    except (ValueError, StopIteration, RecursionError):
-        return {}
+    except (ValueError, StopIteration, RecursionError, SystemError):
+        return {}  # the last is Python 3.11's word for JSON cut short, where `json` is not loaded
     return found if isinstance(found, dict) and end == len(text) else {}
 
 

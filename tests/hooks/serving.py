@@ -69,7 +69,9 @@ def _request(door: socket.socket) -> tuple[str, bytes]:
     data = b""
     while b"\r\n\r\n" not in data and (piece := door.recv(65536)):
         data += piece
-    head, _, body = data.partition(b"\r\n\r\n")
+    head, is_whole, body = data.partition(b"\r\n\r\n")
+    if not is_whole:
+        raise ConnectionAbortedError
     length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
     while len(body) < length and (piece := door.recv(65536)):
         body += piece

@@ -7,14 +7,19 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
+from datetime import timedelta
+from itertools import count, takewhile
 from pathlib import Path
 
 import pytest
 
+from tasks.domain.clock import utc_now
 from tasks.hooks import client
+from tasks.hooks.failures import lately
 from tasks.spool import waits
 from tests.hooks.homes import Hooked
-from tests.hooks.serving import Answer, answering, hanging, saying, serving
+from tests.hooks.serving import Answer, Served, answering, hanging, saying, serving
 from tests.prefect_server import until
 from tests.store.build import home_in
 
@@ -27,6 +32,33 @@ sys.argv = sys.argv[1:]
 place = sys.argv[0]
 exec(compile(open(place).read(), place, "exec"), {"__name__": "__main__", "__file__": place})
 """
+_ALARMED = """
+import signal, sys
+number, place, *told = sys.argv[1:]
+sys.argv = [place, *told]
+number = int(number)
+
+def each(frame, event, _):
+    if frame.f_code.co_filename != place:
+        return None
+    if event == "line" and signal.getitimer(signal.ITIMER_REAL)[0]:
+        count()
+    return each
+
+def count():
+    global number
+    number -= 1
+    if number == 0:
+        sys.settrace(None)
+        sys.stderr.write("alarm")
+        sys.stderr.flush()
+        signal.raise_signal(signal.SIGALRM)
+
+code = compile(open(place).read(), place, "exec")
+sys.settrace(each)
+exec(code, {"__name__": "__main__", "__file__": place})
+"""
+"""Run the client with an alarm just before the nth line that it comes to while one may come."""
 
 
 @pytest.fixture
@@ -155,6 +187,54 @@ def test_what_is_written_only_after_the_hook_has_ended_is_read_all_the_same(hook
     assert [one["transcript_path"] for one in hook.spooled()] == ["/t/late.jsonl"]
 
 
+@pytest.mark.parametrize("beside", ["a warm process", "none"])
+def test_an_end_is_noted_wherever_the_alarm_comes(
+    hook: Hooked, tmp_path: Path, beside: str
+) -> None:
+    """Before each line in turn: what was read, sent or begun by then is lost at none."""
+    hook.env["EVEREST_HOOK_SECONDS"] = "60"  # no alarm but ours
+    python = tmp_path / "python"
+    python.symlink_to(sys.executable)  # with no `everest` beside it, which each would start
+
+    def handed() -> set[str]:
+        bodies = [json.loads(body) for _, body in served.requests]
+        return {one["transcript_path"] for one in (*bodies, *hook.spooled())}
+
+    def alarmed(line: int) -> bool:
+        told = hook.told(transcript_path=f"/t/{line}.jsonl")
+        return ended(hook, python, line, json.dumps(told).encode())
+
+    served = Served()
+    with ExitStack() as stack:
+        if beside == "a warm process":
+            served = stack.enter_context(serving(hook.home.places.socket, answering(b"")))
+        lines = list(takewhile(alarmed, count(1)))
+        assert len(lines) > 30
+        until(lambda: handed() >= {f"/t/{line}.jsonl" for line in (*lines, len(lines) + 1)})
+    assert hook.failures() == []
+
+
+@pytest.mark.parametrize("event", ["SessionEnd", "PreCompact"])
+@pytest.mark.parametrize("beside", ["a warm process", "none"])
+@pytest.mark.parametrize("body", [b"", b"{", b'{"cwd":"/a}', b"\xff", b"[]", b"{}"])
+def test_an_end_of_which_nothing_can_be_read_is_a_failure(
+    hook: Hooked, event: str, beside: str, body: bytes
+) -> None:
+    with ExitStack() as stack:
+        if beside == "a warm process":
+            stack.enter_context(serving(hook.home.places.socket, answering(b"")))
+        assert hook(event, hook.told(transcript_path="/t")).code == 0
+        assert hook("Stop", body).code == 0
+        assert hook.failures() == []
+
+        ran = hook(event, body)
+
+        assert (ran.code, ran.out, ran.err) == (0, b"", b"")
+        until(hook.failures)
+    assert [one.split()[1:] for one in hook.failures()] == [["claude-code", event, "Unusable"]]
+    assert lately(hook.home.places.spool, now=utc_now() + timedelta(seconds=1)).count == 1
+
+
 def test_what_another_account_serves_is_not_read(hook: Hooked) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can start a process of another account")
@@ -279,6 +359,23 @@ def test_without_one_it_loads_no_slow_module(hook: Hooked) -> None:
     others = {name.partition(".")[0] for name in loaded - ours} - {"__main__"}
     assert others <= sys.stdlib_module_names
     assert loaded.isdisjoint({"re", "json", "enum", "typing", "os", "hashlib", "site", "socket"})
+
+
+def ended(hook: Hooked, python: Path, line: int, body: bytes) -> bool:
+    """Run the client with an alarm before a line; return whether it came so far."""
+    places = hook.home.places
+    told = ["claude-code", "SessionEnd", str(places.home), str(places.socket)]
+    done = subprocess.run(
+        [python, "-I", "-S", "-c", _ALARMED, str(line), str(Path(client.__file__)), *told],
+        input=body,
+        capture_output=True,
+        env=hook.environment(),
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr in (b"", b"alarm")
+    return done.stderr == b"alarm"
 
 
 def modules(hook: Hooked) -> set[str]:
