@@ -69,10 +69,10 @@ def wired(
     Raises:
         AgentFileUnreadable, AgentFileInTheWay: when it cannot be changed.
     """
+    seen = _without(target, seen, others)
     if not target.wishes:
         return undone(target, seen, record, places)
     note = record.of(target.path)
-    seen = _without(target, seen, others)
     editor = _read(target, seen)
     with _explained(target.path):
         new, kept = fulfil(editor, target.wishes, note.kept() if note else Kept())

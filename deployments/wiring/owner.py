@@ -35,8 +35,8 @@ class Owner:
         return self.is_default if named is None else named == self.home
 
     def has_address(self, address: str) -> bool:
-        """Tell whether an address of the proxy is this home's, as far as that is known."""
-        return self.token in address
+        """Tell whether an address of the proxy is this home's; none is of one without a token."""
+        return bool(self.token) and self.token in address
 
 
 def owner_of(places: Places) -> Owner:

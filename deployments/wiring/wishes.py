@@ -190,8 +190,18 @@ def marked(value: Any) -> bool:
             return (named and serves) or any(marked(one) for one in value.values())
         case list():
             return any(marked(one) for one in value)
+    return wired_only(value)
+
+
+def wired_only(value: Any) -> bool:
+    """Tell whether a value holds what only a set-up puts there, for whichever home."""
+    match value:
+        case dict():
+            return any(wired_only(one) for one in value.values())
+        case list():
+            return any(wired_only(one) for one in value)
         case str():
-            return MARK in value or _TOKEN in value
+            return ours_in(value)
     return False
 
 

@@ -11,7 +11,15 @@ from typing import Any, Final
 
 from deployments.wiring.data import Path as Steps
 from deployments.wiring.owner import Owner
-from deployments.wiring.wishes import Editor, Kept, handlers, line_of, marked, without_handler
+from deployments.wiring.wishes import (
+    Editor,
+    Kept,
+    handlers,
+    line_of,
+    marked,
+    wired_only,
+    without_handler,
+)
 from tasks.hooks.wired import is_ours
 
 _PROVIDER: Final = ("model_providers", "everest")
@@ -38,7 +46,7 @@ def withdraw_from(editor: Editor, kept: Kept, paths: Sequence[Steps], owner: Own
     places = [path for path in dict.fromkeys(paths) if editor.get(path) is not None]
     for path in [one for one in places if _is_ours(editor, one, kept, owner)]:
         editor = _taken_back(editor, path, kept)
-    if not marked(editor.data):  # another home's things need them too
+    if not _has_anothers(editor, kept, paths):  # which need them too
         for path in places:
             if kept.put.get(path) == editor.get(path):
                 editor = _taken_back(editor, path, kept)
@@ -48,25 +56,28 @@ def withdraw_from(editor: Editor, kept: Kept, paths: Sequence[Steps], owner: Own
     return editor
 
 
+def _has_anothers(editor: Editor, kept: Kept, paths: Sequence[Steps]) -> bool:
+    """Tell whether a text holds another home's things; what a person registered is no home's."""
+    stands = {path: editor.get(path) for path in paths}
+    return wired_only(editor.data) or any(
+        marked(now) and now != kept.old.get(path) for path, now in stands.items()
+    )
+
+
 def _is_ours(editor: Editor, path: Steps, kept: Kept, owner: Owner) -> bool:
-    """Tell by its mark whether what stands at a path is this home's."""
-    now = editor.get(path)
-    if marked(now) and kept.put.get(path) == now:
-        return True
+    """Tell by its mark, or by what was noted, whether what stands at a path is this home's."""
+    now, noted = editor.get(path), kept.put.get(path)
     if (path, now) == _CHOSEN:
-        provider = editor.get(_PROVIDER)
-        return provider is None or _has(owner, provider)
-    return _has(owner, now)
-
-
-def _has(owner: Owner, value: Any) -> bool:
-    if not marked(value):
+        return editor.get(_PROVIDER) is None or _is_ours(editor, _PROVIDER, kept, owner)
+    if not marked(now):
         return False
-    if not isinstance(value, dict):
-        return owner.has_address(str(value))
-    if "command" in value:
-        return owner.has_entry(value)
-    return owner.has_address(str(value.get("base_url", "")))
+    if isinstance(now, dict) and "command" in now:
+        return now == noted or owner.has_entry(now)
+    return _address(now) == _address(noted) or owner.has_address(_address(now))
+
+
+def _address(value: Any) -> str:
+    return str(value.get("base_url", "") if isinstance(value, dict) else value)
 
 
 def _taken_back(editor: Editor, path: Steps, kept: Kept) -> Editor:

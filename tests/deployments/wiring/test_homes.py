@@ -176,6 +176,8 @@ def test_led_through_the_proxy_and_out_again_hooks_stay(house: House) -> None:
 
 def test_a_lost_record_leaves_the_marks_to_go_by(tmp_path: Path) -> None:
     house = House(tmp_path, RICH)
+    house.places.door_token.parent.mkdir(parents=True)
+    house.places.door_token.write_text(DOOR.rpartition("/")[2])
     house.wire(DOOR)
     house.places.wired.unlink()
     assert house.undo() == []
