@@ -85,6 +85,9 @@ def _memory(serving: Serving) -> Memory | None:
     except EverestError as error:
         serving.reader.damage = str(error)
         return None
+    except Exception as fault:  # noqa: BLE001  that it cannot be read is what is asked for
+        serving.reader.damage = f"a fault of ours: {type(fault).__name__}"
+        return None
     return memory
 
 

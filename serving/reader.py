@@ -6,7 +6,7 @@ before it was asked for, with everything that was acknowledged by then; an old v
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import threading
 from collections.abc import Collection, Iterable
 from concurrent.futures import Future
@@ -32,6 +32,7 @@ from tasks.store.tail import Tail
 from tasks.taught import untaught
 
 _WARM: Final = "what is this about"
+_log = logging.getLogger(__name__)
 _LOOKED_EVERY: Final = 0.5
 """Seconds between two looks for a new view."""
 
@@ -86,7 +87,7 @@ class Reader:
         """Return the memory as it is now; hold it for one request, never longer.
 
         Raises:
-            ViewDamaged: when the newest view cannot be read.
+            StoreError: when the newest view, or what was said since, cannot be read.
         """
         return self._newest().memory
 
@@ -116,7 +117,7 @@ class Reader:
         It waits for nothing but the encoding: until the encoder is loaded there are words alone.
 
         Raises:
-            ViewDamaged: when the view cannot be read.
+            StoreError: when the memory cannot be read.
         """
         chosen, view = self.loaded(), self._newest().memory.view
         if not isinstance(chosen, Chosen) or view is None:
@@ -131,7 +132,7 @@ class Reader:
         Their relevance is the least that it can be.
 
         Raises:
-            ViewDamaged: when the view cannot be read.
+            StoreError: when the memory cannot be read.
         """
         reading = self._newest()
         view, chosen = reading.memory.view, self.loaded()
@@ -151,7 +152,7 @@ class Reader:
         """Return every lesson of a scope and of `@global` with its relevance at a moment.
 
         Raises:
-            ViewDamaged: when the view cannot be read.
+            StoreError: when the memory cannot be read.
         """
         reading = self._newest()
         memory = reading.memory
@@ -163,7 +164,7 @@ class Reader:
         """Tell whether all of these lessons may still be shown.
 
         Raises:
-            ViewDamaged: when the view cannot be read.
+            StoreError: when the memory cannot be read.
         """
         reading = self._newest()
         hidden = reading.memory.overlay.hidden
@@ -179,7 +180,7 @@ class Reader:
         """Return the events of a project's relay that tell none of the lessons of its scope.
 
         Raises:
-            ViewDamaged: when the view cannot be read.
+            StoreError: when the memory cannot be read.
         """
         reading = self._newest()
         return untaught(events, [_lessons(reading, one) for one in (scope, scope.everywhere())])
@@ -188,18 +189,34 @@ class Reader:
         """Open each view soon after it is published: a first look takes longer than there is."""
         chosen_by = _mark(self._places.model)
         self._load(self._chosen)
+        before = ""
         while True:
             if (mark := _mark(self._places.model)) != chosen_by:  # `everest model`, or a night
                 chosen_by, again = mark, Future[Chosen]()
                 self._load(again)
                 self._chosen = again
-            with contextlib.suppress(EverestError):  # whoever asks is told
-                reading = self._newest()
-                view = reading.memory.view
-                for entry in view.manifest.scopes if view else ():
-                    _lessons(reading, entry.scope)
+            wrong = self._warmed()
+            if wrong and wrong != before:
+                _log.error("a fault of ours: %s in the reader's thread", wrong)
+            before = wrong
             if self._closed.wait(_LOOKED_EVERY):
                 return
+
+    def _warmed(self) -> str:
+        """Open what is newest; return the kind of fault of ours that prevented it, "" if none did.
+
+        Whoever asks for the memory is told, and the next look may go well.
+        """
+        try:
+            reading = self._newest()
+            view = reading.memory.view
+            for entry in view.manifest.scopes if view else ():
+                _lessons(reading, entry.scope)
+        except EverestError:
+            return ""
+        except Exception as fault:  # noqa: BLE001  one bad look may not end the thread
+            return type(fault).__name__
+        return ""
 
     def _load(self, into: Future[Chosen]) -> None:
         try:
@@ -214,13 +231,16 @@ class Reader:
         """Return the newest reading; when it is ours, that costs a look at two files and a folder.
 
         Raises:
-            ViewDamaged: when the newest view cannot be read.
+            StoreError: when the newest view, or what was said since, cannot be read.
         """
         with self._alone:
             try:
                 self._reading = self._grown(self._reading)
             except EverestError as error:
                 self._reading, self.damage = None, str(error)
+                raise
+            except Exception as fault:
+                self._reading, self.damage = None, f"a fault of ours: {type(fault).__name__}"
                 raise
             self.damage = ""
             return self._reading
@@ -268,9 +288,14 @@ def _worded(one: Candidate, memory: Memory) -> Candidate:
 
 
 def _mark(path: Path) -> _Mark:
-    """Return what changes when another file takes this one's place; None when it is not there."""
+    """Return what changes when another file takes this one's place; None when it is not there.
+
+    What cannot be looked at is another thing: whoever opens it then is told why.
+    """
     try:
         found = path.stat()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        return -1, error.errno or 0
     return found.st_ino, found.st_mtime_ns

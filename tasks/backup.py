@@ -12,6 +12,7 @@ from tasks.domain.ran import RunKey
 from tasks.errors import UsageError
 from tasks.progress import Progress, Quiet
 from tasks.runs import recorded
+from tasks.segments import segments
 from tasks.settings import absolute
 from tasks.store import backups
 from tasks.store.backups import KEPT, Backup
@@ -46,7 +47,7 @@ def backup(  # noqa: PLR0913  of what, as which run, where to, when, and who wat
         WriteFailed: when the disk refuses; nothing is left of it then.
     """
     shown, places = progress or Quiet(), where.places
-    if not any(places.ledger.glob("*.jsonl")) and not any(places.journal.glob("*.jsonl")):
+    if not segments(places.ledger) and not segments(places.journal):
         raise UsageError(f"there is nothing to back up in {places.home}: run `everest night` first")
     path = backups.destination(places, absolute(named) if named else None, at=at)
     held = partial(recorded, places.runs, key, at=at, attended=where.attended)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tasks.errors import WriteFailed
+from tasks.segments import open_plain, require_plain
 from tasks.waypoints import passing
 
 FILE_MODE = 0o600
@@ -24,6 +25,8 @@ _NAME_BYTES = 200
 def make_folder(path: Path) -> Path:
     """Create `path` and the parents that lack, all for the owner alone; return it."""
     try:
+        if path.is_dir():
+            return path
         for folder in reversed([path, *path.parents]):
             if not folder.is_dir():
                 folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
@@ -154,8 +157,10 @@ def append_line(path: Path, line: bytes) -> None:
         WriteFailed: when the disk refuses.
     """
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, FILE_MODE)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK  # a pipe blocks
+        descriptor = os.open(path, flags, FILE_MODE)
         try:
+            require_plain(descriptor, path)
             _write_all(descriptor, line)
             passing("append.written", path.parent.name)
             sync(descriptor)
@@ -169,7 +174,7 @@ def append_line(path: Path, line: bytes) -> None:
 def after_a_cut(path: Path) -> bytes:
     """Return what keeps a new line apart from a last one that a crash cut short."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             file.seek(-1, os.SEEK_END)
             return b"" if file.read(1) == b"\n" else b"\n"
     except OSError:

@@ -30,6 +30,7 @@ EverestError
 │   ├── StoreUnsound
 │   ├── LedgerBroken
 │   ├── KeyMissing
+│   ├── HomeUnreadable
 │   ├── ViewDamaged
 │   │   └── ViewGone
 │   ├── TokensDamaged
@@ -308,6 +309,17 @@ class KeyMissing(StoreError):
         super().__init__(
             f"{path} is missing or damaged but the ledger was written with it; "
             "restore it from a backup"
+        )
+
+
+class HomeUnreadable(StoreError):
+    """A file or folder of the home is there but cannot be read: it is not taken for empty."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"{path} cannot be read ({why}), and what it holds is not passed over; "
+            "give yourself the right to read it, or move away what is in its place, "
+            "then run this again"
         )
 
 

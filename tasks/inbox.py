@@ -15,9 +15,10 @@ from typing import Final
 
 from tasks.domain.proposals import Actor
 from tasks.durable import make_folder, sync_folder
-from tasks.errors import WriteFailed
+from tasks.errors import HomeUnreadable, WriteFailed
 from tasks.memory import Memory
 from tasks.relays import Relays
+from tasks.segments import opened, segments
 from tasks.settings import Places, Settings
 from tasks.tell import Door, Told, lines, project_named, tell
 
@@ -32,8 +33,12 @@ def take_in(places: Places, settings: Settings, *, at: datetime) -> list[str]:
         StoreError, WriteFailed: when they cannot be told; the files that are left stay.
     """
     problems: list[str] = []
-    for path in sorted(places.inbox.glob("*.jsonl")):
-        if path.is_symlink() or not path.is_file():
+    try:
+        found = segments(places.inbox)
+    except HomeUnreadable as error:
+        return [str(error)]
+    for path in found:
+        if path.is_symlink():  # it may lead to what is not meant for us
             continue
         memory = Memory(places)
         door = Door(
@@ -46,10 +51,12 @@ def take_in(places: Places, settings: Settings, *, at: datetime) -> list[str]:
             at=at,
         )
         try:
-            told = tell(lines(path.read_bytes()), door)
-        except OSError as error:
-            problems.append(f"{path}: {error.strerror or error}")
+            with opened(path) as file:
+                data = file.read()
+        except (OSError, HomeUnreadable) as error:
+            problems.append(str(error))
             continue
+        told = tell(lines(data), door)
         problems += unusable(path, told)
         _put_away(path)
     return problems

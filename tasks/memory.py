@@ -18,10 +18,11 @@ from tasks.domain.project import resolve_name
 from tasks.domain.scope import GLOBAL, Scope
 from tasks.domain.units import Lifecycle, Project, Trust
 from tasks.errors import AmbiguousName, UnknownUnit, UsageError
+from tasks.segments import is_there
 from tasks.settings import Places
 from tasks.store import journal
 from tasks.store.journal import Append
-from tasks.store.keys import digest_key
+from tasks.store.keys import DIGEST_KEY, digest_key
 from tasks.store.overlay import Overlay, overlay
 from tasks.store.rows import scope_of
 from tasks.store.view import View, current
@@ -55,7 +56,7 @@ class Memory:
     @functools.cached_property
     def key(self) -> bytes | None:
         """Return the key of digests, or None before anything was ever written."""
-        if not (self.places.keys / "digest.key").exists():
+        if not is_there(self.places.keys / DIGEST_KEY):
             return None
         return digest_key(self.places.keys, ledger=self.places.ledger)
 

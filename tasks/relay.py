@@ -25,6 +25,7 @@ from tasks.domain.events import Event, event
 from tasks.domain.redaction import redact
 from tasks.durable import after_a_cut, append_line, locked, swap_file, sync_folder
 from tasks.errors import EventInvalid, RelayNameInvalid
+from tasks.segments import is_there, opened, segments
 
 ROTATE: Final = 8 * 1024 * 1024
 """Bytes after which a project's file is put away under a dated name and a new one begun."""
@@ -54,12 +55,14 @@ class Relay:
         with locked(self._folder / ".lock", fcntl.LOCK_EX):
             for project, path in paths.items():
                 known = self._met.setdefault(path, _Met()).events_of(path)
+                new: dict[tuple[str, str, str], Event] = {}
                 for one in events:
                     if one.project == project and _key(one) not in known:
-                        clean = _redacted(one)
-                        append_line(path, after_a_cut(path) + _line(clean))
-                        known.add(_key(one))
-                        written.append(clean)
+                        new.setdefault(_key(one), _redacted(one))
+                if new:
+                    append_line(path, after_a_cut(path) + b"".join(map(_line, new.values())))
+                    known.update(new)
+                    written += new.values()
                 self._rotate(path, events[-1].at)
         return written
 
@@ -68,6 +71,7 @@ class Relay:
 
         Raises:
             RelayNameInvalid: when that is no project's id.
+            HomeUnreadable: when a file of its cannot be read.
         """
         found: list[Event] = []
         for path in reversed(self._files(project_id)):
@@ -78,20 +82,26 @@ class Relay:
         return found[::-1]
 
     def projects(self) -> list[str]:
-        """Return the ids of the projects that anything was said in."""
-        return sorted({path.name.partition(".")[0] for path in self._folder.glob("*.jsonl")})
+        """Return the ids of the projects that anything was said in.
+
+        Raises:
+            HomeUnreadable: when the folder cannot be listed.
+        """
+        return sorted({path.name.partition(".")[0] for path in segments(self._folder)})
 
     def forget(self, project_id: str, unwanted: Callable[[Event], bool]) -> int:
         """Remove the events that are not wanted, for good; return how many.
 
         Raises:
             RelayNameInvalid: when that is no project's id.
+            HomeUnreadable: when a file of the project's cannot be read.
             WriteFailed: when the disk refuses; a file is rewritten whole or left as it is.
         """
         removed = 0
         with locked(self._folder / ".lock", fcntl.LOCK_EX):
             for path in self._files(project_id):
-                lines = path.read_bytes().splitlines(keepends=True)
+                with opened(path) as file:
+                    lines = file.readlines()
                 kept = [line for line in lines if not _is(line, unwanted)]
                 if len(kept) < len(lines):
                     swap_file(path, b"".join(kept))
@@ -106,8 +116,8 @@ class Relay:
     def _files(self, project_id: str) -> list[Path]:
         """Return a project's files, oldest first; the one that is written to comes last."""
         path = self._path(project_id)
-        put_away = sorted(self._folder.glob(f"{project_id}.*.jsonl"))
-        return [*put_away, *([path] if path.exists() else [])]
+        put_away = [one for one in segments(self._folder) if one.name.startswith(f"{project_id}.")]
+        return [*(one for one in put_away if one != path), *([path] if is_there(path) else [])]
 
     def _rotate(self, path: Path, at: datetime) -> None:
         if path.stat().st_size >= ROTATE:
@@ -130,7 +140,7 @@ class _Met:
     def events_of(self, path: Path) -> set[tuple[str, str, str]]:
         """Return the keys in the file's last bytes, and of what was met before in the same file."""
         try:
-            with path.open("rb") as file:
+            with opened(path) as file:
                 now = os.fstat(file.fileno())
                 if (
                     now.st_ino != self._file
@@ -169,10 +179,11 @@ class Followed:
 
         Raises:
             RelayNameInvalid: when the project's name is no project's id.
+            HomeUnreadable: when a file of its cannot be read.
         """
         path = self._relay._path(self._project)  # noqa: SLF001  two halves of one module
         try:
-            with path.open("rb") as file:
+            with opened(path) as file:
                 now = os.fstat(file.fileno())
                 if self._seen is None or self._seen[0] != now.st_ino or self._seen[1] > now.st_size:
                     self._again(now)
@@ -243,11 +254,7 @@ def _backwards(path: Path, most: int | None = None) -> Iterable[Event]:
 
 
 def _lines_backwards(path: Path, most: int | None) -> Iterator[bytes]:
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        return
-    with file:
+    with contextlib.suppress(FileNotFoundError), opened(path) as file:
         end = file.seek(0, os.SEEK_END)
         start, rest = end, b""
         while start > 0 and (most is None or end - start < most):

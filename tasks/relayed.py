@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,11 +21,12 @@ from tasks.domain.proposals import Action, Actor, Change, Proposal, PutProject, 
 from tasks.domain.scope import Scope
 from tasks.domain.session import ReadCounts
 from tasks.domain.units import Project
-from tasks.errors import EventInvalid
+from tasks.errors import EventInvalid, HomeUnreadable
 from tasks.happened import Happened
 from tasks.ingested import Ingested, plain
 from tasks.projects import leaves_out
 from tasks.relays import Relays
+from tasks.segments import opened, segments
 from tasks.settings import Settings
 from tasks.store import gateway
 from tasks.store.handle import Store
@@ -59,8 +61,12 @@ def read_relay(store: Store, *, settings: Settings, at: datetime, report: Ingest
     rows = store.database.rows("SELECT path, state FROM files")
     known = {path: orjson.loads(state) for path, state in rows}
     happened = Happened(store, at)
-    for app, path in _files(store.places.relay):
-        new = _new(path, known.get(str(path), {}), at)
+    for app, path in _files(store.places.relay, report):
+        try:
+            new = _new(path, known.get(str(path), {}), at)
+        except HomeUnreadable as error:
+            report.problems.append(str(error))
+            continue
         scope = replace(settings.scope(path.name.partition(".")[0]), app_id=app)
         project = _project(store, scope, at)
         if new is None or leaves_out(project):
@@ -73,17 +79,23 @@ def read_relay(store: Store, *, settings: Settings, at: datetime, report: Ingest
         report.sessions += sum(isinstance(change, PutSession) for change in changes)
 
 
-def _files(relay: Path) -> Iterator[tuple[str, Path]]:
-    """Yield every file of every app's relay, with the app_id."""
+def _files(relay: Path, report: Ingested) -> Iterator[tuple[str, Path]]:
+    """Yield every file of every app's relay, with the app_id; what cannot be listed is reported."""
     for app, folder in Relays(relay).places():
-        yield from ((app, path) for path in sorted(folder.glob("*.jsonl")))
+        try:
+            found = segments(folder)
+        except HomeUnreadable as error:
+            report.problems.append(str(error))
+            continue
+        yield from ((app, path) for path in found)
 
 
 def _new(path: Path, known: dict[str, Any], at: datetime) -> _New | None:
     """Return what lies beyond where a file was left, None when there is nothing."""
-    with path.open("rb") as file:
-        inode = path.stat().st_ino
-        is_same = known.get("inode") == inode and known["end"] <= path.stat().st_size
+    with opened(path) as file:
+        now = os.fstat(file.fileno())
+        inode = now.st_ino
+        is_same = known.get("inode") == inode and known["end"] <= now.st_size
         start = known["end"] if is_same else 0
         file.seek(start)
         whole, newline, _ = file.read().rpartition(b"\n")

@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # by a name of ours, since `typing` takes as long to load as 
 quoted = _json.encode_basestring
 """Return a text as a JSON string."""
 _PIECE = 1024 * 1024
+_KIND, _PLAIN = 0o170000, 0o100000
+"""The bits of a mode that tell what a file is, and those of a plain one; `stat` loads slowly."""
 
 
 class _Rules:
@@ -75,12 +77,29 @@ def digest(*parts: str) -> str:
 
 
 def read(path: str) -> bytes:
-    """Return a file's bytes."""
-    file = posix.open(path, posix.O_RDONLY)
+    """Return a plain file's bytes.
+
+    Raises:
+        OSError: when it cannot be read.
+    """
+    file = opened(path)
     try:
         return read_from(file, 0)
     finally:
         posix.close(file)
+
+
+def opened(path: str) -> int:
+    """Return a plain file opened for reading; a pipe or a device would make a hook wait.
+
+    Raises:
+        OSError: when it cannot be opened, or is something else.
+    """
+    file = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK)
+    if posix.fstat(file).st_mode & _KIND != _PLAIN:
+        posix.close(file)
+        raise OSError(22, "it is not a plain file")
+    return file
 
 
 def read_from(file: int, offset: int) -> bytes:
@@ -104,7 +123,8 @@ def append(path: str, line: str) -> None:
     Raises:
         OSError: when the disk refuses.
     """
-    file = posix.open(path, posix.O_RDWR | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC, 0o600)
+    flags = posix.O_RDWR | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NONBLOCK
+    file = posix.open(path, flags, 0o600)
     try:
         size = posix.fstat(file).st_size
         cut = size > 0 and posix.pread(file, 1, size - 1) != b"\n"

@@ -45,7 +45,10 @@ class View:
     def __init__(self, home: str) -> None:
         self._folder = f"{home}/view"
         self._name = plain.read(f"{self._folder}/current")
-        found = plain.parsed(plain.read(f"{self._folder}/{self._name.decode().strip()}"))
+        number = self._name.strip().removesuffix(b".json")
+        if not number.isdigit():
+            raise ValueError("the pointer names no publication")
+        found = plain.parsed(plain.read(f"{self._folder}/{number.decode()}.json"))
         self.offsets = found["offsets"]
         self.told = found.get("hooks") or {}
         self._catalog = f"{self._folder}/{found['catalog']}"
@@ -85,7 +88,7 @@ class Lessons:
         self._rows = _column(f"{place}/rows.npy", "i")
         self._weights = _column(f"{place}/weights.npy", "d")
         self._begins = _column(f"{place}/lessons-starts.npy", "q")
-        self._lines = posix.open(f"{place}/lessons.jsonl", posix.O_RDONLY)
+        self._lines = plain.opened(f"{place}/lessons.jsonl")
 
     def near(self, moment: str, words: str) -> list[tuple[float, Row]]:
         """Return the lessons that words of a moment touch, each with its relevance, best first."""
@@ -128,7 +131,7 @@ def _weighing(words: str, moment: str) -> tuple[list[str], Callable[[Row], float
 
 def _column(path: str, kind: Any) -> Any:
     """Return a one-dimensional array that numpy saved, mapped; `kind` as `memoryview.cast` has."""
-    file = posix.open(path, posix.O_RDONLY)
+    file = plain.opened(path)
     try:
         data = mmap.mmap(file, 0, access=mmap.ACCESS_READ)
     finally:

@@ -65,7 +65,7 @@ def _segments(journal: str) -> list[str]:
 
 def _tail(path: str, offset: int) -> bytes:
     try:
-        file = posix.open(path, posix.O_RDONLY)
+        file = plain.opened(path)
     except FileNotFoundError:  # put away: the publication is looked at once more
         return b""
     try:

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from tasks.domain.scope import Scope
 from tasks.domain.units import Lifecycle, Tombstone, TombstoneKind, Trust
-from tasks.errors import EverestError, StoreError
+from tasks.errors import EverestError, HomeUnreadable, StoreError
+from tasks.segments import segments
 from tasks.settings import Places
 from tasks.store import journal
 from tasks.store.database import rows_of
@@ -69,14 +70,22 @@ class Decided:
 
 def has_memory(places: Places) -> bool:
     """Tell whether anything is remembered in a home, in whatever state."""
-    logs = (*places.ledger.glob("*.jsonl"), *places.journal.glob("**/*.jsonl"))
-    return bool(logs) or places.store.exists() or (places.view / "current").exists()
+    folders = (places.ledger, places.journal, places.journal / "applied")
+    said = any(map(segments, folders))
+    return said or places.store.exists() or (places.view / "current").exists()
 
 
 def decided_in(places: Places) -> Decided:
-    """Return what was decided in a home; opens nothing for writing and repairs nothing."""
+    """Return what was decided in a home; opens nothing for writing and repairs nothing.
+
+    Raises:
+        HomeUnreadable: when the journal cannot be read: nothing else has its decisions.
+    """
     found = Decided(kept_key(places.keys))
-    _from_ledger(places, found)
+    try:
+        _from_ledger(places, found)
+    except HomeUnreadable as error:
+        found.damaged.append(str(error))
     _from_store(places, found)
     _from_view(places, found)
     for line in _said(places, found):
@@ -110,7 +119,7 @@ def _said(places: Places, found: Decided) -> Iterator[Line]:
 
 
 def _from_ledger(places: Places, found: Decided) -> None:
-    if not any(places.ledger.glob("*.jsonl")):
+    if not segments(places.ledger):
         if _had_nights(places):
             found.damaged.append(f"{places.ledger} is empty")
         return
@@ -133,8 +142,8 @@ def _from_ledger(places: Places, found: Decided) -> None:
 
 def _had_nights(places: Places) -> bool:
     """Tell whether records were ever made here: a note alone makes none."""
-    applied = any((places.journal / "applied").glob("*.jsonl"))
-    return applied or places.store.exists() or (places.view / "current").exists()
+    applied = segments(places.journal / "applied")
+    return bool(applied) or places.store.exists() or (places.view / "current").exists()
 
 
 def _merge(folded: dict[str, int], more: Mapping[str, int]) -> None:

@@ -31,6 +31,7 @@ from tasks.durable import (
     sync_folder,
 )
 from tasks.errors import ScopeMissing
+from tasks.segments import is_there, opened, segments
 from tasks.waypoints import passing
 
 VERSION: Final = 1
@@ -94,7 +95,7 @@ def append(  # noqa: PLR0913  a line says what, whose, by whom and when
     Every string in `body` is redacted first.
 
     Raises:
-        WriteFailed: when the disk refuses; nothing is acknowledged then.
+        HomeUnreadable, WriteFailed: when the disk refuses; nothing is acknowledged then.
     """
     line = new_line(op, body, scope=scope, actor=actor, at=at)
     make_folder(folder)
@@ -132,9 +133,13 @@ def is_decision(line: Line) -> bool:
 
 
 def read_segment(path: Path, start: int) -> Read:
-    """Return the lines of a segment from a byte offset on; an absent segment has none."""
+    """Return the lines of a segment from a byte offset on; an absent segment has none.
+
+    Raises:
+        HomeUnreadable: when it cannot be read, or is no plain file.
+    """
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             file.seek(start)
             data = file.read()
     except FileNotFoundError:
@@ -147,9 +152,13 @@ def read_segment(path: Path, start: int) -> Read:
 
 
 def unfolded(folder: Path, offsets: Mapping[str, int]) -> Iterator[Read]:
-    """Yield what each segment holds beyond `offsets`, each line once, oldest segment first."""
+    """Yield what each segment holds beyond `offsets`, each line once, oldest segment first.
+
+    Raises:
+        HomeUnreadable: when the folder or a segment cannot be read.
+    """
     met: set[str] = set()
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in segments(folder):
         read = read_segment(path, offsets.get(path.name, 0))
         if read.lines or read.bad or read.cut:
             yield replace(read, lines=tuple(_not_met(read.lines, met)))
@@ -176,7 +185,7 @@ def retire(folder: Path, covered: Mapping[str, int], *, today: str) -> list[str]
     """
     moved = []
     with locked(folder / ".lock", fcntl.LOCK_EX):
-        for path in sorted(folder.glob("*.jsonl")):
+        for path in segments(folder):
             done = covered.get(path.name, 0) == path.stat().st_size
             if done and path.name[:10] < today and not _held(path):
                 path.rename(make_folder(folder / "applied") / path.name)
@@ -188,7 +197,7 @@ def retire(folder: Path, covered: Mapping[str, int], *, today: str) -> list[str]
 def _shared_segment(folder: Path, at: datetime) -> str:
     day = iso(at)[:10]
     name, number = f"{day}-cli.jsonl", 1
-    while (folder / "applied" / name).exists():
+    while is_there(folder / "applied" / name):
         number += 1
         name = f"{day}-cli-{number}.jsonl"
     return name
@@ -196,7 +205,7 @@ def _shared_segment(folder: Path, at: datetime) -> str:
 
 def _held(path: Path) -> bool:
     """Tell whether the long-lived process that owns a segment still lives: it keeps an flock."""
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe blocks
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from tasks.durable import make_file
-from tasks.errors import KeyMissing
+from tasks.errors import HomeUnreadable, KeyMissing
+from tasks.segments import is_there, opened, segments
 
 DIGEST_KEY: Final = "digest.key"
 _BYTES = 32
@@ -21,10 +22,11 @@ def digest_key(folder: Path, *, ledger: Path) -> bytes:
 
     Raises:
         KeyMissing: when it is gone although the ledger has records made with it, or is damaged.
+        HomeUnreadable: when it cannot be read.
     """
     path = folder / DIGEST_KEY
-    if not path.exists():
-        if any(ledger.glob("*.jsonl")):
+    if not is_there(path):
+        if segments(ledger):
             raise KeyMissing(path)
         make_file(path, secrets.token_hex(_BYTES).encode())
     return _read(path)
@@ -34,13 +36,14 @@ def kept_key(folder: Path) -> bytes | None:
     """Return the HMAC key of a home whose state is not known; None when it cannot be read."""
     try:
         return _read(folder / DIGEST_KEY)
-    except (OSError, KeyMissing):
+    except (OSError, HomeUnreadable, KeyMissing):
         return None
 
 
 def _read(path: Path) -> bytes:
     try:
-        key = bytes.fromhex(path.read_text("ascii").strip())
+        with opened(path) as file:
+            key = bytes.fromhex(file.read().decode("ascii").strip())
     except ValueError:
         key = b""
     if len(key) != _BYTES:

@@ -20,6 +20,7 @@ import orjson
 
 from tasks.durable import FILE_MODE, append_line, make_folder, sync, sync_folder
 from tasks.errors import LedgerBroken, StoreNewer, WriteFailed
+from tasks.segments import opened, segments
 from tasks.waypoints import passing
 
 VERSION: Final = 1
@@ -77,6 +78,7 @@ class Ledger:
     """The ledger's folder of numbered segments, opened for its one writer.
 
     Raises:
+        HomeUnreadable: on opening, when the folder or a segment cannot be read.
         LedgerBroken: on opening, when a record other than the last is damaged.
         StoreNewer: on opening, when a newer Everest wrote it; nothing is changed.
     """
@@ -127,17 +129,17 @@ class Ledger:
 
         A cut last one is truncated first if `mend_end`.
         """
-        segments = sorted(self.folder.glob("*.jsonl"))
-        begins = (n for n, segment in enumerate(segments) if 0 < _first_tx(segment) <= after)
-        for segment in segments[max(begins, default=0) :]:
-            for line in _read(segment, mend=mend_end and segment == segments[-1]):
+        found = segments(self.folder)
+        begins = (n for n, segment in enumerate(found) if 0 < _first_tx(segment) <= after)
+        for segment in found[max(begins, default=0) :]:
+            for line in _read(segment, mend=mend_end and segment == found[-1]):
                 yield segment, line
 
     def _segment(self, more: int) -> Path:
-        segments = sorted(self.folder.glob("*.jsonl"))
-        if not segments:
+        found = segments(self.folder)
+        if not found:
             return self.folder / "000001.jsonl"
-        last = segments[-1]
+        last = found[-1]
         if last.stat().st_size + more <= SEGMENT_BYTES:
             return last
         return self.folder / f"{int(last.stem) + 1:06}.jsonl"
@@ -147,9 +149,12 @@ def salvaged(folder: Path) -> Iterator[Record | None]:
     """Yield every record that can be read, oldest first, and None for each line that cannot.
 
     Nothing is mended: this is for a ledger that may be damaged anywhere.
+
+    Raises:
+        HomeUnreadable: at what cannot be read at all.
     """
-    for segment in sorted(folder.glob("*.jsonl")):
-        with segment.open("rb") as file:
+    for segment in segments(folder):
+        with opened(segment) as file:
             for line in file:
                 try:
                     yield None if _damage(line) else _record(line)
@@ -164,7 +169,7 @@ def digest_of_line(line: bytes) -> str:
 
 def _read(path: Path, *, mend: bool) -> Iterator[bytes]:
     good = 0
-    with path.open("rb") as file:
+    with opened(path) as file:
         for number, line in enumerate(file, 1):
             reason = _damage(line)
             if reason is None:
@@ -180,7 +185,7 @@ def _read(path: Path, *, mend: bool) -> Iterator[bytes]:
 
 def _first_tx(path: Path) -> int:
     """Return the number of a segment's first record; 0 when it has none that can be read."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return _tx_of(file.read(64))
 
 

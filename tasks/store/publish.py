@@ -25,6 +25,7 @@ from tasks.embedding.dense import build_dense
 from tasks.embedding.index import build_lexical
 from tasks.errors import ViewDamaged, WriteFailed
 from tasks.hooks import index
+from tasks.segments import read_plain
 from tasks.settings import Settings
 from tasks.store import catalog, journal
 from tasks.store.digest import store_digest
@@ -37,7 +38,7 @@ from tasks.store.shelves import (
     tombstone_digests,
     units_of,
 )
-from tasks.store.view import PRIME, Manifest, ScopeEntry, View, current
+from tasks.store.view import PRIME, Manifest, ScopeEntry, View, as_published, current
 from tasks.waypoints import passing
 
 _KEPT = 2
@@ -242,8 +243,17 @@ def _kept(folder: Path, last: Manifest, standing: View | None) -> list[Manifest]
     if standing is not None and standing.manifest.number != last.number:
         return [last, standing.manifest]
     older = sorted((number for number in _numbers(folder) if number < last.number), reverse=True)
-    before = (Manifest.parse((folder / f"{n}.json").read_bytes()) for n in older[: _KEPT - 1])
-    return [last, *before]
+    before = (_readable(folder / f"{number}.json") for number in older[: _KEPT - 1])
+    return [last, *(found for found in before if found is not None)]
+
+
+def _readable(path: Path) -> Manifest | None:
+    """Return the manifest of a file, None when it is damaged: then nobody reads by it."""
+    try:
+        with as_published(path, path):
+            return Manifest.parse(read_plain(path))
+    except ViewDamaged:
+        return None
 
 
 def _tidy(store: Store, folder: Path, manifests: Iterable[Manifest], at: datetime) -> None:

@@ -20,6 +20,7 @@ from tasks.domain.scope import Scope
 from tasks.embedding.dense import Dense
 from tasks.embedding.index import Lexical
 from tasks.errors import ViewDamaged
+from tasks.segments import open_plain, read_plain
 from tasks.store.view import PRIME, as_published
 
 
@@ -95,10 +96,10 @@ class ScopeView:
         Of a folder that was published before there was such a list every row is looked at.
         """
         path = self._folder / "lessons.npy"
-        if not path.exists():
-            found = [i for i, row in enumerate(self.rows) if row["unit"] == "lesson"]
-            return np.array(found, dtype=np.int64)
         with as_published(path, self._manifest):
+            if not path.exists():
+                found = [i for i, row in enumerate(self.rows) if row["unit"] == "lesson"]
+                return np.array(found, dtype=np.int64)
             listed: NDArray[np.int64] = np.load(path, mmap_mode="r")
         return listed
 
@@ -109,9 +110,9 @@ class ScopeView:
         None of a folder that was published before there was such an index.
         """
         path = self._folder / PRIME
-        if not path.exists():
-            return ()
         with as_published(path, self._manifest):
+            if not path.exists():
+                return ()
             return tuple(line["profile"] for line in Table(path, "lessons"))
 
     def strengths(self, now: float) -> NDArray[np.float64]:
@@ -128,7 +129,7 @@ class ScopeView:
     def buried(self) -> frozenset[str]:
         """Return the keyed digests of the values that tombstones keep out of this scope."""
         with as_published(self._folder, self._manifest):
-            return frozenset(orjson.loads((self._folder / "tombstones.json").read_bytes()))
+            return frozenset(orjson.loads(read_plain(self._folder / "tombstones.json")))
 
     def _array(self, name: str) -> NDArray[np.float64]:
         with as_published(self._folder, self._manifest):
@@ -137,6 +138,6 @@ class ScopeView:
 
 
 def _mapped(path: Path) -> mmap.mmap | bytes:
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         size = file.seek(0, os.SEEK_END)
         return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""

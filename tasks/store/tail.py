@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tasks.segments import found_at, segments
 from tasks.store.journal import Line, read_segment
 from tasks.store.overlay import LAID, Overlay, laid
 
@@ -44,7 +45,11 @@ class Tail:
         return replace(self._laid, lines=lines, bad=bad)
 
     def grow(self) -> bool:
-        """Read what is new; tell whether anything was."""
+        """Read what is new; tell whether anything was.
+
+        Raises:
+            HomeUnreadable: when the folder or a segment cannot be read; begin anew then.
+        """
         found = self._sizes()
         for name, seen in self._seen.items():
             now = found.get(name)
@@ -73,11 +78,8 @@ class Tail:
         return True
 
     def _sizes(self) -> dict[str, os.stat_result]:
-        try:
-            with os.scandir(self._folder) as entries:
-                return {e.name: e.stat() for e in entries if e.name.endswith(".jsonl")}
-        except FileNotFoundError:
-            return {}
+        found = ((path.name, found_at(path)) for path in segments(self._folder))
+        return {name: now for name, now in found if now is not None}
 
     def _read(self, name: str, now: os.stat_result) -> None:
         seen = self._seen.get(name)

@@ -6,6 +6,7 @@ scope. Lists need a JSON parser, and searches numpy too (`scope_view`): nothing 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,12 +16,23 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from tasks.domain.scope import Scope
-from tasks.errors import ViewDamaged, ViewGone
+from tasks.errors import ScopeMissing, ViewDamaged, ViewGone
+from tasks.segments import read_plain
 
 if TYPE_CHECKING:
     from tasks.store.scope_view import ScopeView
 
 VERSION: Final = 1
+_NAME: Final = re.compile(rb"(\d{1,20}\.json)\s*")
+_SHAPES: Final = {
+    "number": int,
+    "at": str,
+    "scopes": list,
+    "offsets": dict,
+    "digest": str,
+    "space": str,
+    "catalog": str,
+}
 PRIME: Final = "prime-2"
 """The folder of the prime index in that of a scope; its number grows with what is in it."""
 
@@ -74,8 +86,14 @@ class Manifest:
 
     @classmethod
     def parse(cls, data: bytes) -> Manifest:
-        """Return the manifest that a file holds."""
+        """Return the manifest that a file holds.
+
+        Raises:
+            KeyError, ScopeMissing, TypeError, ValueError: when it holds none.
+        """
         found = orjson.loads(data)
+        if not all(isinstance(found[name], kind) for name, kind in _SHAPES.items()):
+            raise TypeError("it is no manifest")
         scopes = tuple(ScopeEntry(Scope(*keys), *rest) for keys, *rest in found["scopes"])
         return cls(
             found["number"],
@@ -116,28 +134,35 @@ class View:
         """
         names = [f"scopes/{entry.folder}/rows.jsonl" for entry in self.manifest.scopes]
         for path in (self._folder / name for name in (*names, self.manifest.catalog)):
-            if not path.exists():
-                raise ViewDamaged(path, "it is not there")
+            with as_published(path, self._file):
+                path.stat()
 
     def listed(self, name: str) -> list[dict[str, Any]]:
         """Return a list of the catalog by its name: projects, lessons, sessions and others."""
         path = self._folder / self.manifest.catalog / f"{name}.jsonl"
         with as_published(path, self._file):
-            return [orjson.loads(line) for line in path.read_bytes().split(b"\n") if line]
+            return [orjson.loads(line) for line in read_plain(path).split(b"\n") if line]
 
 
 def current(folder: Path) -> View | None:
-    """Return the current view, or None before the first publication."""
+    """Return the current view, or None before the first publication.
+
+    Raises:
+        ViewDamaged: when the pointer or what it names cannot be read as what it is.
+    """
     name = _named(folder)
     while name:
+        path = folder / name
         try:
-            data = (folder / name).read_bytes()
+            data = read_plain(path)
         except FileNotFoundError as error:  # two publications went by since its name was read?
             before, name = name, _named(folder)
             if name == before:
-                raise ViewDamaged(folder / name, "it is not there") from error
+                raise ViewDamaged(path, "it is not there") from error
+        except OSError as error:
+            raise ViewDamaged(path, _why(error)) from error
         else:
-            with as_published(folder / name, folder / name):
+            with as_published(path, path):
                 return View(folder, Manifest.parse(data))
     return None
 
@@ -150,14 +175,36 @@ def as_published(path: Path, manifest: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if not manifest.exists():
+    except (OSError, ValueError, KeyError, TypeError, ScopeMissing) as error:
+        if _is_gone(manifest):
             raise ViewGone(path) from error
-        raise ViewDamaged(path, str(error)) from error
+        raise ViewDamaged(path, _why(error)) from error
+
+
+def _is_gone(path: Path) -> bool:
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _why(error: Exception) -> str:
+    """Return an error in words, without the path that is told beside it."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _named(folder: Path) -> str:
+    """Return the name that the pointer holds, "" before there is one; no other path is followed."""
+    pointer = folder / "current"
     try:
-        return (folder / "current").read_text("ascii").strip()
+        found = _NAME.fullmatch(read_plain(pointer))
     except FileNotFoundError:
         return ""
+    except OSError as error:
+        raise ViewDamaged(pointer, _why(error)) from error
+    if found is None:
+        raise ViewDamaged(pointer, "it names no publication")
+    return found[1].decode()

@@ -21,15 +21,6 @@ from tasks.said import MAX_NOTE
 from tasks.store.keys import digest_key
 from tests.serving.shipped import COMMAND, Everest, Told, tree_of
 
-WITHOUT_ROOTS_RIGHTS = """
-import ctypes, os, sys
-libc = ctypes.CDLL(None)
-if os.geteuid() == 0:  # root reads everything, unless it gives these two capabilities up
-    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-        assert libc.prctl(24, capability, 0, 0, 0) == 0  # PR_CAPBSET_DROP
-os.execv(sys.argv[1], sys.argv[1:])
-"""
-
 WITHOUT_NETWORK = """
 import socket, sys
 def refuse(event, arguments):
@@ -63,10 +54,6 @@ def _night_on(person: Everest, folder: Path) -> Told:
     return person("night", "--transcripts", str(folder))
 
 
-def _as_anybody(person: Everest, *words: str) -> Told:
-    return person.run([sys.executable, "-c", WITHOUT_ROOTS_RIGHTS, str(COMMAND), *words])
-
-
 @pytest.fixture
 def week(newcomer: Everest) -> Path:
     """Give a folder with the demo week's transcripts."""
@@ -95,7 +82,7 @@ def test_a_folder_of_links_in_a_circle_is_named(newcomer: Everest) -> None:
 def test_a_folder_that_may_not_be_read_is_named(newcomer: Everest, week: Path) -> None:
     week.chmod(0)
     try:
-        told = _as_anybody(newcomer, "night", "--transcripts", str(week))
+        told = newcomer.as_anybody("night", "--transcripts", str(week))
     finally:
         week.chmod(0o700)
     _plainly(told, 2, str(week), "Permission denied")
@@ -108,7 +95,7 @@ def test_a_project_that_may_not_be_read_is_told_and_the_others_are_read(
     closed = next(iter(sorted((week / "projects").iterdir())))
     closed.chmod(0)
     try:
-        told = _as_anybody(newcomer, "ingest", "--transcripts", str(week), "--json")
+        told = newcomer.as_anybody("ingest", "--transcripts", str(week), "--json")
     finally:
         closed.chmod(0o700)
     assert told.code == 0, told.err
