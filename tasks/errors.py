@@ -85,7 +85,9 @@ class AmbiguousName(UsageError):
     """A name or an id prefix fits more than one thing."""
 
     def __init__(self, name: str, candidates: list[str]) -> None:
-        super().__init__(f"{name!r} fits more than one: {', '.join(candidates)}; give a longer one")
+        super().__init__(
+            f"{name!r} fits more than one: {', '.join(candidates)}; give more of it, or a whole id"
+        )
 
 
 class UnknownUnit(UsageError):
