@@ -38,7 +38,7 @@ def take_in(places: Places, settings: Settings, *, at: datetime) -> list[str]:
     except HomeUnreadable as error:
         return [str(error)]
     for path in found:
-        if path.is_symlink():  # it may lead to what is not meant for us
+        if path.is_symlink() or path.is_dir():  # nothing that a program left for us to read
             continue
         memory = Memory(places)
         door = Door(
