@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import signal
 import socket
@@ -26,6 +27,12 @@ _TURN = 0.0005
 times as many, and a request that meets such a thread waits them out."""
 
 
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # glibc's names for them, in <malloc.h>
+_LONG = 4 << 20
+_KEPT = 16 << 20
+"""Bytes from which a piece of memory is mapped by itself, and that are kept when they are freed."""
+
+
 def run(where: Setting, listening: Callable[[dict[str, str]], None]) -> None:
     """Serve until a signal; `listening` is told the addresses when requests are answered.
 
@@ -38,6 +45,7 @@ def run(where: Setting, listening: Callable[[dict[str, str]], None]) -> None:
     places = where.places
     threadpool_limits(1)  # two threads that wait for one another took 13 times as long when busy
     sys.setswitchinterval(_TURN)
+    _keep_freed_memory()
     _log_plainly()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the socket's file goes too
     with sockets(where.settings.proxy_port, places.socket) as bound:
@@ -45,6 +53,18 @@ def run(where: Setting, listening: Callable[[dict[str, str]], None]) -> None:
         port = bound[0].getsockname()[1]
         told = {"url": f"http://{LOOPBACK}:{port}", "socket": str(places.socket)}
         _Server(_config(create_app(serving)), lambda: listening(told)).run(bound)
+
+
+def _keep_freed_memory() -> None:
+    """Let the next request have what the last one freed, where the C library is glibc.
+
+    Else every text of more than 128 KB is mapped anew, page by page: of a request of 200 KB that
+    was three quarters of the time in which it is read.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, _LONG)
+        mallopt(_TRIM_THRESHOLD, _KEPT)
 
 
 class _Server(uvicorn.Server):

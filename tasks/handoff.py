@@ -54,12 +54,13 @@ def handoff(events: Sequence[Event], arrival: Arrival) -> tuple[Event, ...]:
         events: the project's relay, oldest first.
         arrival: who arrives, and when.
     """
+    begun = arrival.now - OPEN
     others = [
         one
         for one in events
         if (not one.session or one.session != arrival.session)
         and one.id not in arrival.told
-        and arrival.now - OPEN <= one.at <= arrival.now
+        and begun <= one.at <= arrival.now
     ]
     work = _recent(others) if arrival.first and _model_before(others) != arrival.model else ()
     chosen = {one.id for one in _within(TOKENS, [*_standing(others), *work])}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, assert_never
 
 import numpy as np
@@ -124,7 +124,7 @@ class Lessons:
             case Moment.END:
                 found = self._by_words(Sought(ending_words(asked.text)), AT_END)
             case Moment.PROMPT:
-                sought = Sought(prompt_words(asked.text))
+                sought = _sought(asked.text)
                 found = self._by_meaning(sought, asked) or self._by_words(sought, BY_WORDS)
             case _:
                 assert_never(moment)
@@ -137,7 +137,7 @@ class Lessons:
             text: of the prompt.
             gauge: of the space in which its meaning would be read.
         """
-        sought = Sought(prompt_words(text))
+        sought = _sought(text)
         low, high = (float(alike) for alike in gauge.likeness(_COSINES))
         found = []
         for row, one in self._profiled(sought.terms()):
@@ -199,6 +199,12 @@ class Lessons:
             weighing = BY_MEANING if vector.any() else BY_WORDS
             found[row] = relevance(self.profiles[row], sought, weighing, float(likeness))
         return found
+
+
+@lru_cache(maxsize=8)
+def _sought(prompt: str) -> Sought:
+    """Return what a prompt is about: each scope is asked of it, before and after it is encoded."""
+    return Sought(prompt_words(prompt))
 
 
 def lessons_in(view: ScopeView | None) -> Lessons:

@@ -198,9 +198,10 @@ def _turns(people: Iterable[Message], follows: str) -> Iterable[Turn]:
     met: Counter[str] = Counter()
     for one in people:
         if one.spot is not None:
-            key = "" if follows == AT_SERVER else _key(follows, met[one.text], one.text)
-            yield Turn(key, one.text, one.spot)
-            met[one.text] += 1
+            key = "" if follows == AT_SERVER else _key(follows, 0, one.text)
+            before, met[key] = met[key], met[key] + 1
+            again = key and before
+            yield Turn(_key(follows, before, one.text) if again else key, one.text, one.spot)
 
 
 def _key(follows: str, before: int, words: str) -> str:
@@ -252,10 +253,12 @@ def _paired(results: Iterable[Result], calls: list[Made]) -> Iterable[Ran]:
 
 
 def _is_headless(body: bytes) -> bool:
-    return any(mark in body for mark in _HEADLESS)
+    return _NAMED in body and any(mark in body for mark in _HEADLESS)
 
 
 _HEADLESS: Final = (
     HEADLESS.encode(),
     HEADLESS.replace("<", "\\u003c").replace(">", "\\u003e").encode(),
 )
+_NAMED: Final = HEADLESS.strip("<!-> ").encode()
+"""What both hold: a long body is gone through once."""

@@ -35,8 +35,9 @@ class Wrapper:
 
 Words = Typed | Interrupt | Wrapper
 
-_INTERRUPTS: Final = frozenset(
-    {"[Request interrupted by user]", "[Request interrupted by user for tool use]"}
+_INTERRUPTS: Final = (  # no set: a long text would be gone through for its hash
+    "[Request interrupted by user]",
+    "[Request interrupted by user for tool use]",
 )
 _BLOCKS: Final = (
     "system-reminder",
@@ -72,8 +73,8 @@ _HARNESS = re.compile(
     r"|Stop hook feedback:|UserPromptSubmit hook (?:success|error|additional|blocking|stopped)"
     r"|UserPromptSubmit operation blocked by hook"
 )
-_PLACEHOLDER = re.compile(
-    r"\[Image(?: #\d+)?(?::[^\]\n]*)?\]|\[Pasted text(?: #\d+)?(?: \+\d+ lines)?\]"
+_PLACEHOLDERS = re.compile(
+    r"(?:\s++|\[Image(?: #\d+)?(?::[^\]\n]*)?\]|\[Pasted text(?: #\d+)?(?: \+\d+ lines)?\])*+"
 )
 
 
@@ -87,7 +88,7 @@ def words_of(text: str) -> Words:
     if _COMMAND.match(text):
         return _command(text)
     kept = strip_blocks(text)
-    if _HARNESS.match(kept) or not _PLACEHOLDER.sub("", kept).strip():
+    if _HARNESS.match(kept) or _PLACEHOLDERS.fullmatch(kept):
         return Wrapper()
     return Typed(kept, Channel.PROMPT, text.strip())
 

@@ -44,6 +44,7 @@ from tasks.evidence.wrappers import (
         "[Image: source: /tmp/a.png]",
         "[Image #1]",
         "[Pasted text #1 +12 lines]",
+        "[Image #1] [Image #2]\n\n[Pasted text #3]\u2003",
         f"{FENCE_OPEN}\nUse pnpm.\n{FENCE_CLOSE}",
         '<everest-handoff from="codex">work</everest-handoff>',
         f"{SECTION_BEGIN}\n- Use pnpm.\n{SECTION_END}",
