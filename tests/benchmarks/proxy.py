@@ -1,7 +1,7 @@
 """Measure what the proxy adds: direct, through `everest proxy`, through a bare aiohttp one.
 
     python tests/benchmarks/proxy.py [--seconds S] [--rounds N] [--also NAME=URL]
-                                     [--server-port PORT] [--httpx] [--memory] [--json]
+                                     [--server-port PORT] [--httpx] [--memory] [--pause S] [--json]
 
 Every arm talks to the same local server, in turn within each round, and the load comes from this
 process on the same cores, so only ratios within a run mean something. Closed loop: each connection
@@ -10,9 +10,10 @@ from when each was due. `cpu` is the arm's own CPU time a request, which a busy 
 least. `--also` takes any other OpenAI-shaped proxy that forwards to the server, at `--server-port`
 (LiteLLM, started by hand in an environment of its own); `--httpx` adds our proxy with httpx as its
 client. `--memory` adds our proxy over the demo week's memory, at one connection: with new turns,
-each of which begins a conversation in words of its own and is compared with the lessons, and with a
-turn that was met before, behind which the same bytes go again. What memory does behind an answer
-falls into the next request here, since a closed loop leaves no pause as a model does.
+each of which begins a conversation in words of its own and is told a lesson, once where its words
+alone decide that and once where its meaning must be had, and with a turn that was met before,
+behind which the same bytes go again. What memory does behind an answer falls into the next request
+here, since a closed loop leaves no pause as a model does; `--pause` leaves one.
 """
 
 from __future__ import annotations
@@ -41,20 +42,26 @@ from tasks.demo import write_week
 ANSWER = b'{"id":"x","choices":[{"message":{"content":"' + b"w" * 900 + b'"}}]}'
 EVENT = b'data: {"choices":[{"delta":{"content":"' + b"w" * 40 + b'"}}]}\n\n'
 EVENTS = 50
-_ASKS = "Do we use pnpm or npm in this repo"
+_BY_WORDS = "Open a pull request for the {}"
+_BY_MEANING = "Do we use pnpm or npm in this repo for {}?"
 _FOR = ("boat", "mast", "hull", "sail", "anchor", "rudder", "deck", "keel", "harbour", "tide",
         "chart", "buoy", "pier", "crew", "cargo", "wind", "rope", "lamp", "log", "map")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One kind of request and how it is offered; `rate` 0 is a closed loop."""
+    """One kind of request and how it is offered; `rate` 0 is a closed loop.
+
+    Attributes:
+        pause: seconds that a connection waits before each request of a closed loop.
+    """
 
     name: str
     size: int
     streamed: bool
     connections: int
     rate: float = 0
+    pause: float = 0
 
 
 LOADS = [
@@ -72,7 +79,7 @@ class Arm:
 
     Attributes:
         begin: what goes before the path.
-        new: each request is of a conversation of its own.
+        asks: what each request asks, each of a conversation of its own; "" asks the same again.
         most: connections at which it is measured.
     """
 
@@ -80,7 +87,7 @@ class Arm:
     port: int
     pid: int | None
     begin: str = ""
-    new: bool = False
+    asks: str = ""
     most: int = 64
 
 
@@ -236,8 +243,10 @@ async def _connection(arm: Arm, load: Load, end: float, turns: Iterator[float], 
     raw = _request(load, arm.begin)
     try:
         while (due := next(turns)) < end:
-            if arm.new:
-                raw = _request(load, arm.begin, new=time.monotonic_ns())
+            if arm.asks:
+                raw = _request(load, arm.begin, arm.asks, new=time.monotonic_ns())
+            if load.pause:
+                await asyncio.sleep(load.pause)
             if load.rate:
                 await asyncio.sleep(max(0.0, due - time.perf_counter()))
             begun = due if load.rate else time.perf_counter()
@@ -248,11 +257,11 @@ async def _connection(arm: Arm, load: Load, end: float, turns: Iterator[float], 
         writer.close()
 
 
-def _request(load: Load, begin: str, new: int = 0) -> bytes:
+def _request(load: Load, begin: str, asks: str = _BY_MEANING, new: int = 0) -> bytes:
     """Return a request's bytes; with `new` both turns of its person are in words of their own."""
     text = f"{new % 10**14:014d} " + "w " * ((load.size - 200) // 2)
     things = [_FOR[new // 20**n % 20] for n in (2, 3, 4)]
-    told = [("user", text), ("assistant", "Good."), ("user", f"{_ASKS} for {' '.join(things)}?")]
+    told = [("user", text), ("assistant", "Good."), ("user", asks.format(" ".join(things)))]
     messages = [{"role": role, "content": words} for role, words in told]
     asked = {"model": "m", "stream": load.streamed, "messages": messages}
     body = json.dumps(asked, separators=(",", ":")).encode()
@@ -361,7 +370,8 @@ def _with_memory(command: str, env: dict[str, str], home: Path) -> Iterator[list
         print(f"with a memory: {_private(process.pid):.0f} MB of private memory")
         begin = f"/t/{(home / 'm/keys/door.token').read_text()}/p/paperboat"
         yield [
-            Arm("memory, new turn", port, process.pid, begin, new=True, most=1),
+            Arm("new, by words", port, process.pid, begin, _BY_WORDS, most=1),
+            Arm("new, by meaning", port, process.pid, begin, _BY_MEANING, most=1),
             Arm("memory, again", port, process.pid, begin, most=1),
         ]
 
@@ -383,9 +393,11 @@ def _told(load: Load, arm: Arm, runs: list[Run]) -> dict[str, Any]:
     }
 
 
-async def _all(made: list[Arm], *, seconds: float, rounds: int) -> list[dict[str, Any]]:
+async def _all(
+    made: list[Arm], *, seconds: float, rounds: int, pause: float
+) -> list[dict[str, Any]]:
     told = []
-    for load in LOADS:
+    for load in (replace(load, pause=0 if load.rate else pause) for load in LOADS):
         these = [arm for arm in made if load.connections <= arm.most]
         runs: dict[str, list[Run]] = {arm.name: [] for arm in these}
         for arm in these:
@@ -401,6 +413,7 @@ async def _all(made: list[Arm], *, seconds: float, rounds: int) -> list[dict[str
 
 def _print(load: Load, rows: list[dict[str, Any]]) -> None:
     how = f"{load.rate:g}/s offered" if load.rate else "closed loop"
+    how += f", {load.pause:g} s of pause" if load.pause else ""
     print(f"\n{load.name}, {load.connections} connections, {how}")
     by_name = {row["arm"]: row for row in rows}
     for row in rows:
@@ -422,6 +435,7 @@ def main() -> None:
     parser.add_argument("--server-port", type=int, default=0, metavar="PORT")
     parser.add_argument("--httpx", action="store_true")
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--pause", type=float, default=0.0, metavar="S")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--bare", help=argparse.SUPPRESS)
@@ -440,7 +454,9 @@ def main() -> None:
             by_httpx=given.httpx,
             memory=given.memory,
         ) as made:
-            told = uvloop.run(_all(made, seconds=given.seconds, rounds=given.rounds))
+            told = uvloop.run(
+                _all(made, seconds=given.seconds, rounds=given.rounds, pause=given.pause)
+            )
             for arm in made:
                 if arm.pid is not None:
                     print(f"{arm.name}: {_private(arm.pid):.0f} MB of private memory after it")
