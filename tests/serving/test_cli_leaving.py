@@ -197,7 +197,7 @@ def test_a_folder_that_is_no_home_is_refused_before_anything_is_undone(person: E
     files = _hosts_files(person)
     told = person("uninstall", "--yes", EVEREST_HOME=str(person.user))
     assert told.code == 2
-    assert "your own home folder" in told.err
+    assert "is no home of Everest's" in told.err
     assert person.user.exists()
     assert _hosts_files(person) == files
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -103,27 +102,35 @@ def test_a_night_that_waits_goes_on_when_the_one_it_waits_for_is_killed(
     assert home.digest() == alone
 
 
+READER = """
+import sys
+from pathlib import Path
+from serving.cli.main import run
+view, newest = Path(sys.argv[1]), sys.argv[2].encode()
+def take_away(event, given):
+    if event == "open" and "catalog-0" in str(given[0]) and (view / "0.json").exists():
+        (view / "0.json").unlink()
+        (view / "current").write_bytes(newest)
+sys.addaudithook(take_away)
+code = run(["lessons", "--json"])
+assert not (view / "0.json").exists(), "it was read before it went away"
+sys.exit(code)
+"""
+
+
 def test_a_reader_whose_view_went_away_meanwhile_reads_the_newest(home: Everest) -> None:
-    """It is held up, by pipes, between the pointer to a view and the view itself."""
+    """It goes between the reading of its manifest and that of the folders it names."""
     assert home("night").code == 0
     listed = home.lessons()
     view = home.home / "view"
     newest = (view / "current").read_bytes()
     manifest = json.loads((view / newest.decode()).read_bytes())
     old = json.dumps({**manifest, "number": 0, "catalog": "catalog-0"}).encode()
-    (view / "current").unlink()
-    os.mkfifo(view / "current")
-    os.mkfifo(view / "0.json")
-    reader = home.start("lessons", "--json")
+    (view / "0.json").write_bytes(old)
     (view / "current").write_bytes(b"0.json")
-    with (view / "0.json").open("wb") as pipe:
-        (view / "0.json").unlink()
-        (view / "current").unlink()
-        (view / "current").write_bytes(newest)
-        pipe.write(old)
-    out, told = reader.communicate(timeout=_LONG)
-    assert reader.returncode == 0, told.decode()
-    assert json.loads(out) == listed
+    told = home.run([sys.executable, "-c", READER, str(view), newest.decode()])
+    assert told.code == 0, told.err
+    assert told.data == listed
 
 
 APPENDER = """
