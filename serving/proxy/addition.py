@@ -110,7 +110,7 @@ class Additions:
             told.begins = False
             told.take(put)
             puts.append((last, put))
-            self.behind(partial(self._keep, its, scope, put, selection))
+            self.behind(partial(self._keep, its.conversation, scope, put, selection))
         return self._with(call.body, puts, scope)
 
     def _told(self, its: Asked, project: str) -> Told:
@@ -200,17 +200,17 @@ class Additions:
             now,
         )
 
-    def _keep(self, its: Asked, scope: Scope, put: Put, selection: Selection) -> None:
+    def _keep(self, conversation: str, scope: Scope, put: Put, selection: Selection) -> None:
         if put.lessons or selection.held_out or selection.near:
             body = {
                 "channel": CHANNEL,
-                "session": its.conversation,
+                "session": conversation,
                 "shown": list(put.lessons),
                 "held_out": list(selection.held_out),
                 "near": [list(pair) for pair in selection.near],
             }
             self.source.expose(body, scope, put.at)
-        self.shown.write(scope.project_id, its.conversation, put)
+        self.shown.write(scope.project_id, conversation, put)
 
 
 def _is_due(its: Asked, last: Turn, told: Told, session: Session | None) -> bool:

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -27,7 +27,7 @@ from serving.proxy.kinds import Kind, kind_of
 from serving.proxy.ollama import OllamaChat, OllamaGenerate
 from serving.proxy.openai_chat import OpenAIChat
 from serving.proxy.openai_responses import OpenAIResponses
-from serving.proxy.splice import Spot
+from serving.proxy.splice import NOWHERE, Spot
 from tasks.domain.ids import digest_of
 from tasks.domain.markers import FENCE_OPEN, HEADLESS
 
@@ -102,6 +102,11 @@ class Asked:
     ran: tuple[Ran, ...] = ()
     room: int | None = None
     length: int = 0
+
+    def told_anew(self) -> Asked:
+        """Return it with the last turns alone, those that wait, and with no part of the body."""
+        last = self.turns[-max(self.fresh, 1) :]
+        return replace(self, turns=tuple(replace(one, spot=NOWHERE) for one in last))
 
 
 class Asking:

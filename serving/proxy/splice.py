@@ -43,6 +43,10 @@ class Spot:
     form: Form
 
 
+NOWHERE: Final = Spot(msgspec.Raw(), IN_STRING)
+"""In place of a spot that is needed no longer: a slice keeps the whole of its body."""
+
+
 class NotOfThisBody(ValueError):
     """A value is no slice of the body that a text was to be put into."""
 

@@ -72,7 +72,9 @@ class _Answer:
     """One answer's copy."""
 
     def __init__(self, teeing: Teeing, call: Call, family: Family, headers: Headers) -> None:
-        self._teeing, self._call, self._family = teeing, call, family
+        its = teeing.asking.of(call, _project_of(call))
+        self._asked = its.told_anew()  # many may wait, and a body can be long
+        self._teeing, self._call, self._family = teeing, replace(call, body=None), family
         lowered = [(name.lower(), value) for name, value in headers]
         self._coding = header(lowered, b"content-encoding") or b""
         self._at = teeing.clock()
@@ -90,19 +92,16 @@ class _Answer:
         del whole
         if isinstance(self._family, OpenAIResponses):
             said = self._read()
-            its = self._asked()
+            its = self._asked
             chains = self._teeing.asking.chains
             chains.learn(said.id, its.conversation)  # the next may follow at once
             self._teeing.behind(partial(chains.keep, said.id, its.conversation))
             self._teeing.behind(partial(self._append, its, said))
         else:
-            self._teeing.behind(lambda: self._append(self._asked(), self._read()))
+            self._teeing.behind(lambda: self._append(self._asked, self._read()))
 
     def _read(self) -> Said:
         return self._family.said(objects(undone(b"".join(self._pieces), self._coding)))
-
-    def _asked(self) -> Asked:
-        return self._teeing.asking.of(self._call, _project_of(self._call))
 
     def _append(self, its: Asked, said: Said) -> None:
         if its.kind is not Kind.MAIN or not its.conversation:

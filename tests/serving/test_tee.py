@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
+import threading
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +104,25 @@ def spoken(asked: Call) -> bytes:
     line = f"POST {asked.path}?{asked.query} HTTP/1.1\r\n\r\n".encode()
     steps = speak(Received(line, asked.body or b"")).steps
     return b"".join(step for step in steps if isinstance(step, bytes))
+
+
+@pytest.mark.parametrize("name", TALKS)
+def test_what_waits_behind_an_answer_keeps_no_body(name: str, told: Told) -> None:
+    held_up = threading.Event()
+    told.behind(partial(_wait, held_up))
+    asked = ask(name, person(name, "Hi there" + " and there" * 20_000))
+    body, answer = asked.body, spoken(ask(name, person(name, "Hi there")))
+    holds = sys.getrefcount(body)  # the call's and ours
+    assert told.answer(asked, answer)
+    del asked
+    holds_now = sys.getrefcount(body)
+    held_up.set()
+    assert holds_now == holds - 1
+    assert [one.role.value for one in told.events()] == ["user", "assistant"]
+
+
+def _wait(event: threading.Event) -> None:
+    assert event.wait(60)
 
 
 @pytest.mark.parametrize("way", ["whole", "streamed"])
