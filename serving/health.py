@@ -122,12 +122,18 @@ def _paused(serving: Serving) -> dict[str, Any] | None:
     return None if found is None else {"until": iso(found.until) if found.until else None}
 
 
-def _hooks(serving: Serving) -> dict[str, int]:
-    """Return how many hooks asked since the start, and how many got no answer; no probe counts."""
+def _hooks(serving: Serving) -> dict[str, Any]:
+    """Return how many hooks asked since the start, and how many got no answer; no probe counts.
+
+    `agents` has what came of every one, by agent.
+    """
     counted = serving.counters.hooks
     asked = counted.total() - counted.total(PROBED)
     unanswered = counted.total(LATE) + counted.total(FAILED)
-    return {"asked": int(asked), "unanswered": int(unanswered)}
+    agents: dict[str, dict[str, int]] = {}
+    for (agent, outcome), number in counted.items():
+        agents.setdefault(agent, {})[outcome] = int(number)
+    return {"asked": int(asked), "unanswered": int(unanswered), "agents": agents}
 
 
 def _model(serving: Serving) -> dict[str, Any]:

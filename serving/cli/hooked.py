@@ -19,7 +19,6 @@ from tasks.hooks.tally import tallies
 _PATIENCE: Final = 1.0
 """Seconds that the warm process may take to tell what it counted."""
 _OUTCOMES: Final = ("told", "held_out", "silent", "late", "failed")
-_COUNTED: Final = "everest_hooks_total{"
 
 
 def as_data(where: Setting) -> dict[str, Any]:
@@ -54,27 +53,16 @@ def _listed(counts: Counter[str]) -> str:
 def _process(where: Setting) -> dict[str, Any] | None:
     """Return what the warm process counted of hooks since it began."""
     try:
-        since = json.loads(_asked(where, "/health"))["started"]
-        return {"since": since, "agents": _counted(_asked(where, "/metrics").decode())}
+        health = json.loads(_health(where))
+        return {"since": health["started"], "agents": health["hooks"]["agents"]}
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
         return None  # none runs, or not ours
 
 
-def _asked(where: Setting, path: str) -> bytes:
+def _health(where: Setting) -> bytes:
     connection = OverUnix(where.places.socket, seconds=_PATIENCE)
     try:
-        connection.request("GET", path, headers={"host": "localhost"})
+        connection.request("GET", "/health", headers={"host": "localhost"})
         return connection.getresponse().read()
     finally:
         connection.close()
-
-
-def _counted(text: str) -> dict[str, dict[str, int]]:
-    """Return the hooks by agent and outcome, out of Prometheus' text."""
-    found: dict[str, dict[str, int]] = {}
-    for line in text.splitlines():
-        if line.startswith(_COUNTED):
-            labels, _, number = line.removeprefix(_COUNTED).rpartition("} ")
-            agent, outcome = (one.partition("=")[2].strip('"') for one in labels.split(","))
-            found.setdefault(agent, {})[outcome] = int(float(number))
-    return found

@@ -202,11 +202,14 @@ def _turns(people: Iterable[Message], follows: str) -> Iterable[Turn]:
     """Yield turns; of equal words the first, the second, and so on are turns of their own."""
     met: Counter[str] = Counter()
     for one in people:
-        if one.spot is not None:
-            key = "" if follows == AT_SERVER else _key(follows, 0, one.text)
-            before, met[key] = met[key], met[key] + 1
-            again = key and before
-            yield Turn(_key(follows, before, one.text) if again else key, one.text, one.spot)
+        if one.spot is None:
+            continue
+        key = "" if follows == AT_SERVER else _key(follows, 0, one.text)
+        if key:
+            met[key] += 1  # by the key, since a long text is slow to hash
+            if met[key] > 1:
+                key = _key(follows, met[key] - 1, one.text)
+        yield Turn(key, one.text, one.spot)
 
 
 def _key(follows: str, before: int, words: str) -> str:

@@ -22,6 +22,7 @@ from tasks.domain.clock import iso
 from tasks.hooks.contract import Agent, Event, event_of
 from tasks.hooks.failures import LATELY, failed_lately
 from tasks.prime import Moment
+from tasks.segments import read_plain, segments
 from tasks.settings import Places
 
 OTHER: Final = "other"
@@ -60,7 +61,11 @@ class Tally:
 
 
 def tallies(places: Places, *, now: datetime) -> list[Tally]:
-    """Return what came of the hooks since `LATELY`, by agent and then by moment."""
+    """Return what came of the hooks since `LATELY`, by agent and then by moment.
+
+    Raises:
+        HomeUnreadable: when the journal cannot be listed.
+    """
     since = now - LATELY
     counts = Counter(_decided(places, iso(since), iso(now), since.timestamp()))
     counts.update(_unanswered(places.spool, now))
@@ -79,11 +84,11 @@ def _decided(places: Places, since: str, until: str, oldest: float) -> Iterator[
 
 def _journalled(journal: Path, oldest: float) -> Iterator[tuple[str, str, What]]:
     """Yield the decisions of every segment that was written since, folded or not."""
-    for path in (*journal.glob("*.jsonl"), *journal.glob("applied/*.jsonl")):
+    for path in (*segments(journal), *segments(journal / "applied")):
         with contextlib.suppress(OSError):  # a night may move it away just now
             if path.stat().st_mtime < oldest:
                 continue
-            for raw in path.read_bytes().split(b"\n"):
+            for raw in read_plain(path).split(b"\n"):
                 if _EXPOSED in raw and (found := _read(raw)):
                     yield found
 

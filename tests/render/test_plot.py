@@ -42,7 +42,7 @@ def test_columns_are_as_tall_as_what_they_stand_for() -> None:
 
 @pytest.mark.parametrize(("days", "stages"), [([], []), (DAYS[1:], []), ([], STAGES)])
 def test_a_night_with_nothing_to_show_has_a_picture_too(days: list, stages: list) -> None:  # type: ignore[type-arg]
-    ET.fromstring(plot(days, stages, today=TODAY))
+    assert ET.fromstring(plot(days, stages, today=TODAY)).tag == f"{SVG}svg"
 
 
 def test_many_days_stay_apart_and_inside() -> None:
