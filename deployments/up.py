@@ -9,13 +9,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 from typing import Final
 
@@ -33,6 +31,7 @@ from tasks.compose import Setting
 from tasks.domain.clock import iso, utc_now
 from tasks.durable import make_folder, swap_file
 from tasks.errors import AlreadyUp, ServiceFailed, StoreLocked
+from tasks.listening import is_listening
 from tasks.paused import Pause, paused
 from tasks.prefect_home import PrefectHome, Watched, holder_of, origin
 from tasks.store.lock import writer_lock
@@ -79,15 +78,9 @@ def services(where: Setting, home: PrefectHome, watched: Watched) -> tuple[Servi
             ("serving",),
             environ,
             home.log("proxy"),
-            lambda: listens(where.places.socket),
+            lambda: is_listening(where.places.socket),
         ),
     )
-
-
-def listens(path: Path) -> bool:
-    """Tell whether a process answers at a unix socket."""
-    with socket.socket(socket.AF_UNIX) as trial:
-        return trial.connect_ex(str(path)) == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,30 @@
 """Why a hook would be answered as it would: every lesson, its relevance, and what speaks for it.
 
-Invariant: it decides as the warm process does, and changes nothing.
+Invariant: it decides as the hook would now, and changes nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 from serving.priming import Decision, Priming, priming_of
 from serving.proxy.source import MemorySource
-from serving.questions import Questions
+from serving.questions import Questions, cut
 from serving.reader import Reader
 from serving.sessions import Sessions
+from tasks.domain.clock import utc_now
 from tasks.domain.holdout import held_out
 from tasks.domain.ids import shown
 from tasks.domain.markers import one_line
+from tasks.embedding.space import WORDS
 from tasks.hooks.contract import Happening
 from tasks.hooks.moments import Arriving, Silence, due
+from tasks.listening import is_listening
+from tasks.paused import paused
 from tasks.prime import Candidate
+from tasks.ranking import Asked
 from tasks.settings import Places, Settings
 from tasks.shown import Shown
 
@@ -48,6 +54,7 @@ class Explained:
         outcome: what comes of it, or why nothing does.
         text: what the model would read.
         considered: every lesson that the project reads, the most relevant first.
+        by_meaning: a warm process runs, which compares meanings; else a hook goes by words alone.
     """
 
     project: str
@@ -56,6 +63,7 @@ class Explained:
     outcome: str
     text: str = ""
     considered: tuple[Considered, ...] = ()
+    by_meaning: bool = False
 
 
 def explain(settings: Settings, places: Places, one: Happening) -> Explained:
@@ -63,20 +71,30 @@ def explain(settings: Settings, places: Places, one: Happening) -> Explained:
 
     Raises:
         ViewDamaged: when the view cannot be read.
-        SettingInvalid: when the embedding space cannot be used.
+        SettingInvalid: when a warm process runs and the embedding space cannot be used.
     """
+    if paused(places.home, now=utc_now()) is not None:
+        return Explained("", "", held_out(one.session, settings.holdout), "paused")
+    is_warm = is_listening(places.socket)
     reader = Reader(settings, places)
-    reader.start()
+    if is_warm:
+        reader.start()
     try:
-        _ = reader.space  # waits until meaning can be compared too
+        if is_warm:
+            _ = reader.space  # waits until meaning can be compared too
         source = MemorySource(reader)
         priming = priming_of(settings, reader, source, Shown(places.shown), Sessions())
-        return _explained(priming, Questions(source.asked, 0), one)
+        read = Questions(source.asked, 0).at_leisure if is_warm else _words_alone
+        return replace(_explained(priming, read, one), by_meaning=is_warm)
     finally:
         reader.close()
 
 
-def _explained(priming: Priming, questions: Questions, one: Happening) -> Explained:
+def _words_alone(words: str) -> Asked:
+    return Asked(cut(words), None, WORDS)
+
+
+def _explained(priming: Priming, read: Callable[[str], Asked], one: Happening) -> Explained:
     point, out = due(one), held_out(one.session, priming.holdout)
     if isinstance(point, Silence):
         return Explained("", "", out, point.why)
@@ -89,7 +107,7 @@ def _explained(priming: Priming, questions: Questions, one: Happening) -> Explai
     if isinstance(point, Arriving):
         made = priming.hand_over(one, priming.news(one, where), told)
         return Explained(where.project_id, BEGINNING, out, made.outcome, made.text)
-    found = priming.source.candidates(questions.at_leisure(point.words), where, point.moment)
+    found = priming.source.candidates(read(point.words), where, point.moment)
     made = priming.prime(one, point, found, told)
     considered = tuple(
         _considered(each, _verdict(each, made, priming.prime(one, point, [each], told)))

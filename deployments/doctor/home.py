@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import stat
 from collections.abc import Iterator
 from datetime import timedelta
@@ -14,6 +13,7 @@ from deployments.doctor.finding import Finding, noted, well, wrong
 from tasks.compose import Setting
 from tasks.domain.clock import instant, utc_now
 from tasks.errors import EverestError
+from tasks.listening import is_listening
 from tasks.memory import Memory
 from tasks.paused import paused
 from tasks.prefect_home import PrefectHome, holder_of
@@ -22,7 +22,6 @@ from tasks.runs import known_runs
 
 ABOUT: Final = "Everest"
 _OLD: Final = timedelta(hours=48)
-_PATIENCE: Final = 1.0
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -83,21 +82,14 @@ def _model(where: Setting) -> Iterator[Finding]:
 def _running(where: Setting) -> Finding:
     if holder := holder_of(PrefectHome(where.places.prefect)):
         return well(ABOUT, f"`everest up` runs: {holder}")
-    hooks = "by meaning: `everest proxy` runs" if answers_hooks(where) else "by words alone"
+    hooks = (
+        "by meaning: `everest proxy` runs"
+        if is_listening(where.places.socket)
+        else "by words alone"
+    )
     try:
         if is_scheduled(where):
             return well(ABOUT, f"your crontab runs the nights; hooks are answered {hooks}")
     except EverestError as error:
         return noted(ABOUT, str(error))
     return noted(ABOUT, f"nothing runs the nights; hooks are answered {hooks}", "everest up")
-
-
-def answers_hooks(where: Setting) -> bool:
-    """Tell whether a warm process is at the socket that hooks ask."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
-        door.settimeout(_PATIENCE)
-        try:
-            door.connect(str(where.places.socket))
-        except OSError:
-            return False
-    return True

@@ -121,6 +121,9 @@ def _in_words(one: Happening, told: Explained) -> Iterator[tuple[str, str]]:
     yield "project", told.project or "none"
     yield "moment", told.moment or "none"
     yield "outcome", told.outcome
+    if told.considered:
+        how = "meanings and words" if told.by_meaning else "words alone: no warm process runs"
+        yield "compared", how
     if told.moment and told.moment != BEGINNING and not told.considered:
         yield "lessons", "none that this project reads: there was nothing to choose from"
 

@@ -19,6 +19,7 @@ from tasks.domain.ran import Outcome, completed_nights
 from tasks.domain.units import Project
 from tasks.errors import EverestError
 from tasks.hooks.failures import lately
+from tasks.listening import is_listening
 from tasks.memory import Memory
 from tasks.paused import paused
 from tasks.render.phrases import hours_ago
@@ -210,11 +211,10 @@ def _runs(where: Setting) -> dict[str, Any]:
 
 def _running(where: Setting) -> dict[str, Any]:
     """Return who runs `everest up`, if anyone, and whether a warm process answers hooks."""
-    from deployments.doctor.home import answers_hooks  # noqa: PLC0415  only here is it needed
     from tasks.prefect_home import PrefectHome, holder_of  # noqa: PLC0415
 
     up = holder_of(PrefectHome(where.places.prefect)) or None
-    return {"up": up, "proxy": answers_hooks(where)}
+    return {"up": up, "proxy": is_listening(where.places.socket)}
 
 
 def _hook_failures(where: Setting) -> dict[str, Any]:

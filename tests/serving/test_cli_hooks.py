@@ -64,6 +64,17 @@ def test_a_dry_run_says_why_and_changes_nothing(person: Everest) -> None:
     assert f"shown: {LESSON}" in spoken
 
 
+def test_a_dry_run_compares_as_the_hook_would_now(person: Everest) -> None:
+    asks = told("s3", prompt=ASKS)
+    assert person("prime", "--dry-run", "--json", stdin=asks).data["by_meaning"] is False
+    assert "words alone" in person("prime", "--dry-run", stdin=asks).out
+    with running_proxy(person):
+        assert person("prime", "--dry-run", "--json", stdin=asks).data["by_meaning"] is True
+    assert person("pause").code == 0
+    paused = person("prime", "--dry-run", "--json", stdin=asks).data
+    assert (paused["outcome"], paused["text"]) == ("paused", "")
+
+
 def test_a_dry_run_of_a_held_out_conversation_says_so(reader: Everest) -> None:
     done = reader(
         "prime", "--dry-run", "--json", stdin=told("s4", prompt=ASKS), EVEREST_HOLDOUT="1"
