@@ -1,4 +1,4 @@
-"""Whether the warm process of a home runs: the one that hooks, agents and commands ask if it does."""
+"""Whether a home's warm process runs: hooks, agents and commands ask it where it does."""
 
 from __future__ import annotations
 

@@ -82,11 +82,8 @@ def _model(where: Setting) -> Iterator[Finding]:
 def _running(where: Setting) -> Finding:
     if holder := holder_of(PrefectHome(where.places.prefect)):
         return well(ABOUT, f"`everest up` runs: {holder}")
-    hooks = (
-        "by meaning: `everest proxy` runs"
-        if is_listening(where.places.socket)
-        else "by words alone"
-    )
+    is_warm = is_listening(where.places.socket)
+    hooks = "by meaning: `everest proxy` runs" if is_warm else "by words alone"
     try:
         if is_scheduled(where):
             return well(ABOUT, f"your crontab runs the nights; hooks are answered {hooks}")
